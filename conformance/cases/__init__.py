@@ -1,0 +1,1 @@
+"""From YAML to a Case: the grammar, the GGUF builder with its field map, and the number generator."""

@@ -1,0 +1,102 @@
+"""A case as the rest of the harness sees it: one input, what is asked of it, what each authority is expected to answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+AUTHORITIES = ("llama.cpp", "gguf-py", "spec")
+Authority = Literal["llama.cpp", "gguf-py", "spec"]
+
+
+class Expect(msgspec.Struct, frozen=True):
+    """One admissible answer.
+
+    ``kind``: "accept", "reject" (``detail`` the reject class), "either" (accept or reject, value compared if both accept),
+    "observe" (recorded, not judged), "unsupported" (the authority declares the op but not this), and, of authorities
+    only, "crash" (``detail`` the signal, may be empty), "timeout", "memory", "error".
+    """
+
+    kind: Literal["accept", "reject", "either", "observe", "unsupported", "crash", "timeout", "memory", "error"]
+    detail: str = ""
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """Limits of one request: seconds, and bytes of resident memory; None leaves them to the manifest."""
+
+    time: float | None = None
+    memory: int | None = None
+
+
+class FileInput(msgspec.Struct, frozen=True):
+    """A file made by the builder from ``recipe`` (the YAML mapping as written; see docs/cases.md)."""
+
+    recipe: dict[str, Any]
+
+
+class ModelInput(msgspec.Struct, frozen=True):
+    """A real file out of a published package.
+
+    ``package`` and ``version`` name it on PyPI, ``archive`` says whether it is in the wheel or the source distribution,
+    ``member`` is the path inside the archive (for an sdist, below its top folder).
+    """
+
+    package: str
+    version: str
+    archive: Literal["wheel", "sdist"]
+    member: str
+    sha256: str
+    size: int
+
+
+class RowsInput(msgspec.Struct, frozen=True):
+    """Float rows to quantize to ``type``: ``recipe`` gives float32 of shape (rows, cols). ``imatrix``: a recipe of one row."""
+
+    type: str
+    recipe: dict[str, Any]
+    imatrix: dict[str, Any] | None = None
+
+
+class BlocksInput(msgspec.Struct, frozen=True):
+    """Raw block bytes of ``type`` to dequantize: ``recipe`` gives uint8 of shape (rows, row bytes)."""
+
+    type: str
+    recipe: dict[str, Any]
+
+
+class DotInput(msgspec.Struct, frozen=True):
+    """Weights (raw blocks of ``type``, or float rows that the authority's quantizer turns into blocks) and float32 ``x``."""
+
+    type: str
+    weights: dict[str, Any]
+    x: dict[str, Any]
+
+
+Input = FileInput | ModelInput | RowsInput | BlocksInput | DotInput
+
+
+class Case(msgspec.Struct, frozen=True, kw_only=True):
+    """One case. ``id`` is ``folder/file/key``; ``source`` and ``line`` say where it is declared.
+
+    ``ask`` lists ops in order, variants as ``dot:simd``. ``expect[authority][op]`` is the non-empty tuple of admissible answers.
+    ``covers`` are labels of the rules and reports that the case stands for (``C17``, ``B01``), defined in docs/.
+    """
+
+    id: str
+    source: Path
+    line: int
+    input: Input
+    ask: tuple[str, ...]
+    expect: dict[str, dict[str, tuple[Expect, ...]]]
+    spec: str = ""
+    note: str = ""
+    covers: tuple[str, ...] = ()
+    limits: Limits = Limits()
+    nan_payload: bool = False
+
+    @property
+    def suite(self) -> str:
+        """The id without its last part."""
+        return self.id.rpartition("/")[0]
