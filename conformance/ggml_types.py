@@ -74,7 +74,6 @@ _ROWS = """
 """
 
 BY_ID: dict[int, GgmlType] = {
-    int(row[0]): GgmlType(int(row[0]), row[1], int(row[2]), int(row[3]))
-    for row in map(str.split, _ROWS.strip().splitlines())
+    int(row[0]): GgmlType(int(row[0]), row[1], int(row[2]), int(row[3])) for row in map(str.split, _ROWS.strip().splitlines())
 }
 BY_NAME: dict[str, GgmlType] = {kind.name: kind for kind in BY_ID.values()}
