@@ -1,0 +1,1 @@
+"""Comparison of outcomes, location of differences, and verdicts."""

@@ -1,0 +1,169 @@
+"""The events of a run, one NDJSON line each. Every report is a view of this stream and can be made again from it.
+
+A stream begins with ``RunStarted``; without a closing ``RunFinished`` it is a truncated run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Literal
+
+import msgspec
+
+from conformance.errors import ConfigurationError
+from conformance.judge.divergence import Divergence, HexLine
+
+FORMAT = 1
+
+VerdictName = Literal["pass", "diverge", "known", "stale", "skip", "authority-drift", "authority-crash"]
+FAILING: frozenset[str] = frozenset({"diverge", "stale", "authority-drift", "authority-crash"})
+
+
+class Participant(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One process that took part, as its hello told; a golden authority's ``details`` say what it was recorded from."""
+
+    name: str
+    version: str
+    language: str
+    role: Literal["subject", "authority", "golden"]
+    details: dict[str, str] = {}
+    # How its interface limits what is judged, in words ("strings end at NUL").
+    limits: tuple[str, ...] = ()
+
+
+class RunStarted(msgspec.Struct, frozen=True, tag="run-started", tag_field="event", kw_only=True):
+    """What is about to be run. ``started`` is ISO 8601 with time zone."""
+
+    format: int
+    version: str
+    started: str
+    command: str
+    oracle: Literal["live", "golden"]
+    profile: str
+    cases: int
+    participants: tuple[Participant, ...]
+
+
+class Counts(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What was compared for one case and one subject."""
+
+    requests: int = 0
+    files: int = 0
+    tensors: int = 0
+    blocks: int = 0
+    bytes: int = 0
+    values: int = 0
+
+    def __add__(self, other: Counts) -> Counts:
+        """Add field by field."""
+        return Counts(
+            self.requests + other.requests,
+            self.files + other.files,
+            self.tensors + other.tensors,
+            self.blocks + other.blocks,
+            self.bytes + other.bytes,
+            self.values + other.values,
+        )
+
+
+class Answered(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What one participant answered to one op, shortened: ``outcome`` is ``ok``, ``reject bad-magic``, ``crash SIGSEGV`` ..."""
+
+    who: str
+    op: str
+    outcome: str
+    message: str = ""
+    # For ok: a line or a few on the value ("version 3, 1 pair, 0 tensors, data at 64"; "34 bytes").
+    value: str = ""
+    at: int | None = None
+    field: str | None = None
+    # Whether it equals the judging authority's answer; None for that authority itself and where nothing was compared.
+    same: bool | None = None
+    seconds: float = 0.0
+    stderr: str = ""
+
+
+class CaseResult(msgspec.Struct, frozen=True, tag="result", tag_field="event", omit_defaults=True, kw_only=True):
+    """The verdict on one case for one participant. ``reason`` is one line; ``divergences`` say where."""
+
+    case: str
+    who: str
+    role: Literal["subject", "authority"]
+    verdict: VerdictName
+    profile: str
+    reason: str = ""
+    divergences: tuple[Divergence, ...] = ()
+    answers: tuple[Answered, ...] = ()
+    counts: Counts = Counts()
+    seconds: float = 0.0
+    source: str = ""
+    recipe: str = ""
+    # The input's annotated bytes, short ones whole, long ones by their header.
+    input_hexdump: tuple[HexLine, ...] = ()
+    expected: dict[str, str] = {}
+    spec: str = ""
+    note: str = ""
+    covers: tuple[str, ...] = ()
+    repeat: str = ""
+    # The known divergences' reasons, for verdict "known".
+    known: tuple[str, ...] = ()
+
+
+class KnownProblem(msgspec.Struct, frozen=True, tag="known-problem", tag_field="event", kw_only=True):
+    """An entry of a divergences file that no longer holds. ``edit`` is the change to that file that mends it."""
+
+    subject: str
+    kind: Literal["stale", "unmatched"]
+    pattern: str
+    signature: str
+    file: str
+    edit: str
+
+
+class RunFinished(msgspec.Struct, frozen=True, tag="run-finished", tag_field="event", kw_only=True):
+    """The closing event. ``verdicts[who][verdict]`` counts cases; ``counts[who]`` what was compared."""
+
+    exit_code: int
+    seconds: float
+    verdicts: dict[str, dict[str, int]]
+    counts: dict[str, Counts]
+    # Why the run ended before all cases were done ("interrupted"), empty otherwise.
+    ended_early: str = ""
+
+
+Event = RunStarted | CaseResult | KnownProblem | RunFinished
+
+
+class EventLog:
+    """Writes events to a file, each line flushed at once, so that a killed run keeps what it found."""
+
+    def __init__(self, sink: IO[bytes]) -> None:
+        self._sink = sink
+
+    def write(self, event: Event) -> None:
+        """Append one event."""
+        self._sink.write(msgspec.json.encode(event) + b"\n")
+        self._sink.flush()
+
+
+def read_events(path: Path) -> Iterator[Event]:
+    """Give the events of a stream in order; a last line that was cut in the middle of writing is left out.
+
+    Raises ConfigurationError for a file that cannot be read, or for a whole line that is no event.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as problem:
+        raise ConfigurationError(f"cannot read the event stream: {problem.strerror}", where=str(path)) from problem
+    *whole, _cut = data.split(b"\n")
+    decoder = msgspec.json.Decoder(Event)
+    for number, line in enumerate(whole, 1):
+        try:
+            yield decoder.decode(line)
+        except (msgspec.DecodeError, RecursionError) as problem:
+            raise ConfigurationError(
+                f"not an event: {problem}",
+                where=f"{path}:{number}",
+                hint="reports are made from the events.ndjson that `gguf-conformance run` writes",
+            ) from problem

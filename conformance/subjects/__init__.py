@@ -1,0 +1,1 @@
+"""Subjects: the protocol, process isolation, manifests, and the authorities' adapters."""
