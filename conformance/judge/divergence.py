@@ -27,10 +27,10 @@ class FloatBits(msgspec.Struct, frozen=True, omit_defaults=True):
 class Divergence(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """One located difference.
 
-    ``signature`` is what stays the same when only the input changes (``op:type:kind:place``). ``field`` is a field path of the
-    file (``kv[0].key.length``) or of the block (``qs[3]``); ``at`` is a file offset for files, a byte offset in the whole output for
-    blocks. ``row``, ``block``, ``byte`` (within the block) and ``elements`` (within the row) locate numbers; ``input`` shows
-    what was to be quantized there. ``different`` of ``compared`` ``unit``\\ s differ in all.
+    ``signature`` is what stays the same when only the input changes (``op:type:kind:place``). ``field`` is a field path of
+    the file (``kv[0].key.length``) or of the block (``qs[3]``); ``at`` is a file offset for files, a byte offset in the whole
+    output for blocks. ``row``, ``block``, ``byte`` (within the block) and ``elements`` (within the row) locate numbers;
+    ``input`` shows what was to be quantized there. In all, ``different`` of ``compared`` differ, counted in ``unit``.
     """
 
     signature: str
