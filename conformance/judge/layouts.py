@@ -47,7 +47,7 @@ def _bits(i: int) -> tuple[int, ...]:
 
 
 def _groups(width: int, parts: int) -> Elements:
-    """Groups of ``width`` bytes, each of which holds ``parts`` runs of ``width`` elements, one run a bit position."""
+    """Read groups of ``width`` bytes, each of which holds ``parts`` runs of ``width`` elements, one run a bit position."""
     return lambda i: tuple(i // width * width * parts + i % width + part * width for part in range(parts))
 
 

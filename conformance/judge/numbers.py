@@ -119,7 +119,7 @@ def _spread(type_name: str, in_block: npt.NDArray[np.intp]) -> dict[str, npt.NDA
     return dict(sorted(present.items(), key=lambda item: int(item[1][0])))
 
 
-def _block_divergence(  # noqa: PLR0913 - each argument is one fact of the report
+def _block_divergence(
     shape: Shape,
     at: int,
     expected: Bytes,
@@ -200,10 +200,12 @@ def ulp_distances(a: Floats, b: Floats) -> npt.NDArray[np.int64]:
 
 def _ordered(values: Floats) -> npt.NDArray[np.int64]:
     bits = values.view(np.int32).astype(np.int64)
-    return np.where(bits < 0, -(bits & 0x7FFFFFFF), bits)
+    magnitude: npt.NDArray[np.int64] = bits & 0x7FFFFFFF
+    magnitude[bits < 0] *= -1
+    return magnitude
 
 
-def _float_divergence(  # noqa: PLR0913 - each argument is one fact of the report
+def _float_divergence(
     shape: Shape,
     kind: str,
     index: int,

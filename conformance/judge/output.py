@@ -62,7 +62,9 @@ def condense(data: Bytes, unit: int) -> GoldenOutput:
 
 
 def _digests(data: Bytes, step: int) -> list[str]:
-    return [hashlib.blake2b(data[start : start + step], digest_size=8).hexdigest() for start in range(0, data.nbytes, step)]
+    return [
+        hashlib.blake2b(data[start : start + step].tobytes(), digest_size=8).hexdigest() for start in range(0, data.nbytes, step)
+    ]
 
 
 def kept_bytes(output: Kept) -> Bytes:

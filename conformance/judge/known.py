@@ -1,0 +1,102 @@
+"""Known divergences: what a subject's author has accepted, each still run, each tied to its signature."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+import yaml
+
+from conformance.cases.select import matches
+from conformance.errors import ConfigurationError
+from conformance.judge.divergence import Divergence
+
+FIELDS = ("pattern", "signature", "kind", "reason", "link")
+
+
+class KnownDivergence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One entry: cases matching ``pattern`` diverge with exactly ``signature``; ``kind`` and ``reason`` say why."""
+
+    pattern: str
+    signature: str
+    kind: Literal["bug", "policy", "limit"]
+    reason: str
+    link: str = ""
+
+
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    divergences: list[KnownDivergence]
+
+
+def load_known(path: Path | None) -> tuple[KnownDivergence, ...]:
+    """Read a ``divergences.yaml``; None gives none. Raises ConfigurationError that names the entry at fault."""
+    if path is None:
+        return ()
+    try:
+        document = yaml.safe_load(path.read_text("utf-8"))
+        return tuple(msgspec.convert(document, _File).divergences)
+    except (OSError, UnicodeDecodeError) as problem:
+        raise ConfigurationError(f"cannot read the known divergences: {problem}", where=str(path)) from problem
+    except yaml.YAMLError as problem:
+        raise ConfigurationError(f"not YAML: {problem}", where=str(path)) from problem
+    except msgspec.ValidationError as problem:
+        raise ConfigurationError(
+            f"not a list of known divergences: {problem}",
+            where=str(path),
+            hint=f"each entry of `divergences` has {', '.join(FIELDS)}; kind is bug, policy or limit",
+        ) from problem
+
+
+class KnownLedger:
+    """The known divergences of one subject during one run: which of them were seen."""
+
+    def __init__(self, entries: Iterable[KnownDivergence]) -> None:
+        self.entries = tuple(entries)
+        self._ran: set[KnownDivergence] = set()
+        self._seen: set[KnownDivergence] = set()
+
+    def unmatched(self, ids: Iterable[str]) -> list[KnownDivergence]:
+        """Give the entries whose pattern matches none of all cases."""
+        names = list(ids)
+        return [entry for entry in self.entries if not any(matches(entry.pattern, name) for name in names)]
+
+    def sort(self, case: str, divergences: Iterable[Divergence]) -> tuple[list[Divergence], list[KnownDivergence]]:
+        """Split a case's divergences into the new ones, each with a remark where an entry expected another signature, and the known entries met."""
+        here = [entry for entry in self.entries if matches(entry.pattern, case)]
+        self._ran.update(here)
+        new: list[Divergence] = []
+        met: list[KnownDivergence] = []
+        for divergence in divergences:
+            entry = next((entry for entry in here if entry.signature == divergence.signature), None)
+            if entry is None:
+                new.append(_with_remark(divergence, here))
+            else:
+                met.append(entry)
+        self._seen.update(met)
+        return new, met
+
+    def stale(self) -> list[KnownDivergence]:
+        """Give the entries of which at least one case was run and none showed the signature."""
+        return [entry for entry in self.entries if entry in self._ran and entry not in self._seen]
+
+
+def _with_remark(divergence: Divergence, here: list[KnownDivergence]) -> Divergence:
+    if not here:
+        return divergence
+    nearest = get_close_matches(divergence.signature, [entry.signature for entry in here], n=1, cutoff=0.0)[0]
+    remark = f"a known divergence covers this case with another signature: {nearest}"
+    return msgspec.structs.replace(divergence, remarks=(*divergence.remarks, remark))
+
+
+def entry_yaml(pattern: str, signature: str) -> str:
+    """Give the entry that makes a divergence known, to be completed with its reason."""
+    entry = {"pattern": pattern, "signature": signature, "kind": "bug", "reason": "WHY", "link": ""}
+    return yaml.safe_dump([entry], sort_keys=False, allow_unicode=True, width=1000).strip()
+
+
+def removal_edit(entry: KnownDivergence) -> str:
+    """Say which entry to delete."""
+    return f"delete the entry with pattern {entry.pattern!r} and signature {entry.signature!r}"
