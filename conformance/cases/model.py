@@ -52,11 +52,15 @@ class ModelInput(msgspec.Struct, frozen=True):
 
 
 class RowsInput(msgspec.Struct, frozen=True):
-    """Float rows to quantize to ``type``: ``recipe`` gives float32 of shape (rows, cols). ``imatrix``: a recipe of one row."""
+    """Float rows to quantize to ``type``: ``recipe`` gives float32 of shape (rows, cols). ``imatrix``: a recipe of one row.
+
+    ``x`` is a recipe of float rows (or of one for all) for ``dot``, whose weights are then what quantize gave.
+    """
 
     type: str
     recipe: dict[str, Any]
     imatrix: dict[str, Any] | None = None
+    x: dict[str, Any] | None = None
 
 
 class BlocksInput(msgspec.Struct, frozen=True):
@@ -67,7 +71,7 @@ class BlocksInput(msgspec.Struct, frozen=True):
 
 
 class DotInput(msgspec.Struct, frozen=True):
-    """Weights (raw blocks of ``type``, or float rows that the authority's quantizer turns into blocks) and float32 ``x``."""
+    """Weights (raw blocks of ``type``) and float32 rows ``x``, as many or one for all, for dot products."""
 
     type: str
     weights: dict[str, Any]

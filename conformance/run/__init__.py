@@ -1,0 +1,1 @@
+"""A run: cases into requests, requests to subjects, answers to verdicts, verdicts to events."""

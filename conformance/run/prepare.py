@@ -1,0 +1,94 @@
+"""A case's input, made into files: what the requests name, and what the reports show of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from conformance.cases.build import build_file
+from conformance.cases.fieldmap import FieldMap
+from conformance.cases.model import BlocksInput, Case, DotInput, FileInput, ModelInput, RowsInput
+from conformance.cases.rows import block_rows, float_rows, row_names
+
+Locate = Callable[[ModelInput], Path]
+
+
+class NumbersInput(NamedTuple):
+    """Numbers on disk: float32 rows or raw blocks, and what goes with them."""
+
+    type: str
+    rows: int
+    cols: int
+    rows_path: Path | None = None
+    blocks_path: Path | None = None
+    x_path: Path | None = None
+    imatrix_path: Path | None = None
+    values: npt.NDArray[np.float32] | None = None
+    names: Sequence[str] = ()
+
+
+class Prepared(NamedTuple):
+    """The input of a case: ``path`` for files and models, ``numbers`` for the rest; ``data`` and ``fields`` of built files."""
+
+    path: Path | None = None
+    data: bytes | None = None
+    fields: FieldMap | None = None
+    numbers: NumbersInput | None = None
+    is_model: bool = False
+
+
+def prepare(case: Case, folder: Path, locate: Locate) -> Prepared:
+    """Write the input of ``case`` into ``folder``; ``locate`` finds, or fetches, a model file.
+
+    Raises ConfigurationError where a recipe or a model is wrong.
+    """
+    match case.input:
+        case FileInput(recipe=recipe):
+            built = build_file(recipe)
+            path = folder / "input.gguf"
+            path.write_bytes(built.data)
+            return Prepared(path=path, data=built.data, fields=built.fields)
+        case ModelInput():
+            return Prepared(path=locate(case.input), is_model=True)
+        case RowsInput():
+            return Prepared(numbers=_rows(case.input, folder))
+        case BlocksInput(type=name, recipe=recipe):
+            blocks, cols = block_rows(recipe, name)
+            return Prepared(numbers=NumbersInput(name, len(blocks), cols, blocks_path=_save(folder / "blocks.bin", blocks)))
+        case DotInput(type=name, weights=weights, x=x):
+            blocks, cols = block_rows(weights, name)
+            x_path = _save_x(folder, x, name, (len(blocks), cols))
+            source = _save(folder / "weights.bin", blocks)
+            return Prepared(numbers=NumbersInput(name, len(blocks), cols, blocks_path=source, x_path=x_path))
+
+
+def _rows(source: RowsInput, folder: Path) -> NumbersInput:
+    values = float_rows(source.recipe, source.type)
+    rows, cols = values.shape
+    imatrix = float_rows(source.imatrix, source.type) if source.imatrix else None
+    return NumbersInput(
+        source.type,
+        rows,
+        cols,
+        rows_path=_save(folder / "rows.f32", values),
+        x_path=_save_x(folder, source.x, source.type, (rows, cols)) if source.x else None,
+        imatrix_path=None if imatrix is None else _save(folder / "imatrix.f32", imatrix),
+        values=values,
+        names=row_names(source.recipe),
+    )
+
+
+def _save_x(folder: Path, recipe: dict[str, Any], type_name: str, shape: tuple[int, int]) -> Path:
+    """Write the float rows of a dot product, one for each row of weights; one row alone serves all."""
+    x = float_rows(recipe, type_name)
+    return _save(folder / "x.f32", np.broadcast_to(x, shape))
+
+
+def _save(path: Path, values: npt.NDArray[Any]) -> Path:
+    path.write_bytes(np.ascontiguousarray(values).astype(values.dtype.newbyteorder("<"), copy=False).tobytes())
+    return path
+
