@@ -6,7 +6,7 @@ Headers that come from golden files hold digests in place of long arrays (``cond
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import zip_longest
 from typing import NamedTuple
 
@@ -134,15 +134,26 @@ def digest_array(value: list[Element]) -> ArrayDigests:
     return ArrayDigests(len(value), ARRAY_RANGE, [hashlib.blake2b(part, digest_size=8).hexdigest() for part in encoded])
 
 
-def header_differences(expected: Header, found: Header, digests: dict[int, ArrayDigests] | None = None) -> Iterator[Difference]:
-    """Give the differences in file order; ``digests`` holds, by pair index, what is known of expected arrays left out."""
+def header_differences(
+    expected: Header, found: Header, digests: Mapping[int, ArrayDigests | None] | None = None
+) -> Iterator[Difference]:
+    """Give the differences in file order.
+
+    ``digests`` holds, by pair index, what is known of expected arrays that were left out; None where nothing is known that
+    could be compared (the digests are of bytes that the other interface does not show): then only key and type are.
+    """
+    known = digests or {}
     yield from _fields("", expected, found, ("version", "alignment", "data_offset"))
     yield from _count("n_kv", expected.kv, found.kv)
     for index, (ours, theirs) in enumerate(zip(expected.kv, found.kv, strict=False)):
-        yield from _pair_differences(f"kv[{index}]", ours, theirs, (digests or {}).get(index))
+        yield from _pair_differences(f"kv[{index}]", ours, theirs)
+        if index in known:
+            yield from _digest_difference(f"kv[{index}]", known[index], theirs.value)
+        elif ours.type == theirs.type and ours.value != theirs.value:
+            yield from _value_difference(f"kv[{index}].value", ours.value, theirs.value)
     yield from _count("n_tensors", expected.tensors, found.tensors)
-    for index, (ours_, theirs_) in enumerate(zip(expected.tensors, found.tensors, strict=False)):
-        yield from _fields(f"tensors[{index}].", ours_, theirs_, ("name", "type", "dims", "offset", "nbytes"))
+    for index, (info, other) in enumerate(zip(expected.tensors, found.tensors, strict=False)):
+        yield from _fields(f"tensors[{index}].", info, other, ("name", "type", "dims", "offset", "nbytes"))
 
 
 def _fields(prefix: str, expected: object, found: object, names: Iterable[str]) -> Iterator[Difference]:
@@ -157,21 +168,18 @@ def _count(path: str, expected: list[Pair] | list[TensorInfo], found: list[Pair]
         yield Difference(path, "count", str(len(expected)), str(len(found)))
 
 
-def _pair_differences(path: str, expected: Pair, found: Pair, digests: ArrayDigests | None) -> Iterator[Difference]:
+def _pair_differences(path: str, expected: Pair, found: Pair) -> Iterator[Difference]:
     if expected.key != found.key:
         yield Difference(f"{path}.key", "value", show(expected.key), show(found.key))
     if expected.type != found.type:
         yield Difference(f"{path}.type", "type", expected.type, found.type)
-        return
-    if expected.items and found.items and expected.items != found.items:
+    elif expected.items and found.items and expected.items != found.items:
         yield Difference(f"{path}.value.items", "type", expected.items, found.items)
-    if digests is not None:
-        yield from _digest_difference(path, digests, found.value)
-    elif expected.value != found.value:
-        yield from _value_difference(f"{path}.value", expected.value, found.value)
 
 
-def _digest_difference(path: str, expected: ArrayDigests, found: Value) -> Iterator[Difference]:
+def _digest_difference(path: str, expected: ArrayDigests | None, found: Value) -> Iterator[Difference]:
+    if expected is None:
+        return
     if not isinstance(found, list) or len(found) != expected.count:
         length = str(len(found)) if isinstance(found, list) else show(found)
         yield Difference(f"{path}.value.length", "count", str(expected.count), length)

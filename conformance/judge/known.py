@@ -64,7 +64,10 @@ class KnownLedger:
         return [entry for entry in self.entries if not any(matches(entry.pattern, name) for name in names)]
 
     def sort(self, case: str, divergences: Iterable[Divergence]) -> tuple[list[Divergence], list[KnownDivergence]]:
-        """Split a case's divergences into the new ones, each with a remark where an entry expected another signature, and the known entries met."""
+        """Split a case's divergences into the new ones and the known entries met.
+
+        A new one bears a remark where an entry covers the case with another signature.
+        """
         here = [entry for entry in self.entries if matches(entry.pattern, case)]
         self._ran.update(here)
         new: list[Divergence] = []

@@ -1,0 +1,123 @@
+"""Compare one answer with another: what the subject answered, and the measure, an authority's answer live or recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from conformance.judge.divergence import Divergence
+from conformance.judge.headers import ArrayDigests, coarser, header_differences, header_divergences, reduce_header
+from conformance.judge.numbers import Shape, compare_outputs
+from conformance.judge.output import Bytes, Digests
+from conformance.outcomes import FAILURES, Ok, Outcome, Reject, outcome_name
+from conformance.subjects.protocol import View
+
+
+class Measure(NamedTuple):
+    """An authority's answer to one step, and how much its interface shows; recorded ones keep digests of what is long."""
+
+    authority: str
+    outcome: Outcome
+    view: View = View()
+    output: Bytes | Digests | None = None
+    arrays: Mapping[int, ArrayDigests] = MappingProxyType({})
+
+
+class Given(NamedTuple):
+    """A subject's answer to one step."""
+
+    outcome: Outcome
+    view: View = View()
+    output: Bytes | None = None
+
+
+def differences(op: str, type_name: str, measure: Measure, given: Given, shape: Shape | None) -> list[Divergence]:
+    """Give where ``given`` departs from ``measure``; both are answers to the same request."""
+    failed = failure(op, type_name, measure.authority, given.outcome)
+    if failed:
+        return [failed]
+    match measure.outcome, given.outcome:
+        case Ok(), Ok():
+            return _values(op, measure, given, shape)
+        case Reject() as expected, Reject() as found:
+            return _classes(op, type_name, measure.authority, expected, found)
+        case _:
+            return [wrong_kind(op, type_name, measure.authority, outcome_name(measure.outcome), given.outcome)]
+
+
+def failure(op: str, type_name: str, authority: str, outcome: Outcome) -> Divergence | None:
+    """Give the divergence of an outcome that satisfies no expectation (a crash, a timeout ...); None for ok and reject."""
+    if not isinstance(outcome, FAILURES):
+        return None
+    name = outcome_name(outcome)
+    return Divergence(
+        signature=f"{op}:{type_name}:{name.replace(' ', '-')}:-",
+        op=op,
+        authority=authority,
+        summary=f"no verdict on the input: {name}{_told(outcome)}",
+        expected="an answer or a clean rejection",
+        found=name,
+    )
+
+
+def _told(outcome: Outcome) -> str:
+    for attribute in ("reason", "message", "problem"):
+        told = getattr(outcome, attribute, "")
+        if told:
+            return f" ({told})"
+    return ""
+
+
+def wrong_kind(op: str, type_name: str, authority: str, expected: str, found: Outcome) -> Divergence:
+    """Give the divergence of a subject that accepts what is to be refused, or the reverse; ``expected`` is an outcome's name."""
+    name = outcome_name(found)
+    what = "accepts what is to be refused" if isinstance(found, Ok) else "refuses what is to be accepted"
+    message = f": {found.message}" if isinstance(found, Reject) and found.message else ""
+    return Divergence(
+        signature=f"{op}:{type_name}:{name.partition(' ')[0]}-for-{expected.replace(' ', '-')}:-",
+        op=op,
+        authority=authority,
+        summary=f"{what}: {name} instead of {expected}{message}",
+        expected=expected,
+        found=name,
+        field=found.field if isinstance(found, Reject) else None,
+        at=found.at if isinstance(found, Reject) else None,
+    )
+
+
+def same_class(expected: str, found: str) -> bool:
+    """Tell whether two reject classes agree; "other" agrees with every class."""
+    return expected == found or "other" in (expected, found)
+
+
+def _classes(op: str, type_name: str, authority: str, expected: Reject, found: Reject) -> list[Divergence]:
+    if same_class(expected.reject_class, found.reject_class):
+        return []
+    return [wrong_class(op, type_name, authority, expected.reject_class, found)]
+
+
+def wrong_class(op: str, type_name: str, authority: str, expected: str, found: Reject) -> Divergence:
+    """Give the divergence of a rejection for another reason."""
+    return Divergence(
+        signature=f"{op}:{type_name}:reject-class:{expected}/{found.reject_class}",
+        op=op,
+        authority=authority,
+        summary=f"refuses for another reason: {found.reject_class} instead of {expected} ({found.message})",
+        expected=f"reject {expected}",
+        found=f"reject {found.reject_class}",
+        field=found.field,
+        at=found.at,
+    )
+
+
+def _values(op: str, measure: Measure, given: Given, shape: Shape | None) -> list[Divergence]:
+    expected, found = measure.outcome, given.outcome
+    if isinstance(expected, Ok) and isinstance(found, Ok) and expected.header and found.header:
+        view = coarser(measure.view, given.view)
+        left, right = reduce_header(expected.header, view), reduce_header(found.header, view)
+        arrays = {index: digests if view == measure.view else None for index, digests in measure.arrays.items()}
+        return header_divergences(op, measure.authority, header_differences(left, right, arrays))
+    if shape is not None and measure.output is not None and given.output is not None:
+        return compare_outputs(shape, measure.output, given.output)
+    return []
