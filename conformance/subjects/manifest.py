@@ -1,0 +1,326 @@
+"""A subject's manifest, ``adapter.yaml``: how to start it, its limits, by which profile it is judged.
+
+``docs/protocol.md`` is the manual of its keys.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import shlex
+import shutil
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import yaml
+
+from conformance.cases.model import Authority
+from conformance.errors import ConfigurationError
+from conformance.places import adapters_root
+
+FILE_NAME = "adapter.yaml"
+AUTHORITIES_FOLDER = Path(__file__).parent / "authorities"
+
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+_UNITS = {"": 1, "B": 1, "KiB": KIB, "MiB": MIB, "GiB": GIB}
+_SIZE = re.compile(r"(\d+)\s*([A-Za-z]*)")
+_PLACEHOLDER = re.compile(r"(?<!\$)\{(\w*)\}")  # not the shell's ${NAME}
+
+
+class SubjectLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """Limits of one request: ``time`` and ``hello`` in seconds, ``memory`` (resident) and ``line`` (one answer) in bytes."""
+
+    time: float = 60.0
+    memory: int = 2 * GIB
+    line: int = 64 * MIB
+    hello: float = 30.0
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """How to run one subject. Placeholders are already replaced; ``build`` holds shell commands, run in ``folder``."""
+
+    name: str
+    language: str
+    command: tuple[str, ...]
+    build: tuple[str, ...] = ()
+    limits: SubjectLimits = SubjectLimits()
+    profile: Authority = "llama.cpp"
+    env: dict[str, str] = {}
+    divergences: Path | None = None
+    one_shot: bool = False
+    folder: Path
+    source: Path
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables that the process starts with: the harness's own, then ``env``.
+
+        A subject that runs on the harness's interpreter also finds the harness's packages, wherever it is started.
+        """
+        merged = {**os.environ, **self.env}
+        if self.command[0] == sys.executable:
+            packages = str(Path(__file__).parents[2])
+            merged["PYTHONPATH"] = os.pathsep.join(filter(None, [packages, merged.get("PYTHONPATH", "")]))
+        return merged
+
+    @property
+    def build_hint(self) -> str:
+        """What a user types to build the subject, or an empty string."""
+        return " && ".join([f"cd {shlex.quote(str(self.folder))}", *self.build]) if self.build else ""
+
+
+class _WrittenLimits(msgspec.Struct, forbid_unknown_fields=True):
+    time: float | None = None
+    memory: int | str | None = None
+    line: int | str | None = None
+    hello: float | None = None
+
+
+class _Written(msgspec.Struct, forbid_unknown_fields=True):
+    """The manifest as its author writes it."""
+
+    name: str
+    language: str
+    command: list[str]
+    build: list[str | list[str]] | None = None
+    limits: _WrittenLimits = msgspec.field(default_factory=_WrittenLimits)
+    profile: Literal["llama.cpp", "gguf-py", "spec"] = "llama.cpp"
+    env: dict[str, str] = {}
+    divergences: str | None = None
+    one_shot: bool = False
+
+
+class _Document:
+    """A YAML mapping that knows the line of each of its keys."""
+
+    def __init__(self, source: Path) -> None:
+        self.source = source
+        self.lines: dict[str, int] = {}
+        self.data = self._parse(_read(source))
+
+    def error(self, message: str, *, key: str = "", hint: str = "") -> ConfigurationError:
+        line = self.lines.get(key)
+        return ConfigurationError(message, where=f"{self.source}:{line}" if line else str(self.source), hint=hint)
+
+    def _parse(self, text: str) -> dict[str, Any]:
+        loader = yaml.SafeLoader(text)
+        try:
+            root = loader.get_single_node()
+            data = loader.construct_document(root) if root is not None else None
+        except yaml.YAMLError as error:
+            raise self._not_yaml(error) from None
+        finally:
+            loader.dispose()
+        if not isinstance(root, yaml.MappingNode) or not isinstance(data, dict):
+            raise self.error(
+                f"a manifest is a mapping of keys, not {_kind(data)}", hint="Start with `name:`, `language:` and `command:`."
+            )
+        self._note_lines(root, "")
+        return data
+
+    def _not_yaml(self, error: yaml.YAMLError) -> ConfigurationError:
+        mark = getattr(error, "problem_mark", None)
+        where = f"{self.source}:{mark.line + 1}:{mark.column + 1}" if mark else str(self.source)
+        problem = getattr(error, "problem", None) or str(error)
+        return ConfigurationError(f"not YAML: {problem}", where=where, hint="Quote text that holds `:`, `{`, `#` or `%`.")
+
+    def _note_lines(self, node: yaml.MappingNode, prefix: str) -> None:
+        for key, value in node.value:
+            path = f"{prefix}{key.value}"
+            line = key.start_mark.line + 1
+            if path in self.lines:
+                raise self.error(f"`{path}` stands twice, first in line {self.lines[path]}", key=path, hint="Keep one of them.")
+            self.lines[path] = line
+            if isinstance(value, yaml.MappingNode):
+                self._note_lines(value, f"{path}.")
+
+
+def _read(source: Path) -> str:
+    try:
+        return source.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        message = f"not YAML: byte {error.start} is not UTF-8"
+        raise ConfigurationError(message, where=str(source), hint="Save the file as UTF-8.") from None
+    except OSError as error:
+        hint = f"A manifest is a file {FILE_NAME}, or a YAML file named in full."
+        raise ConfigurationError(f"cannot read the manifest: {error.strerror}", where=str(source), hint=hint) from None
+
+
+def _kind(data: object) -> str:
+    return {type(None): "empty", list: "a list", str: "text"}.get(type(data), "a single value")
+
+
+def _check_keys(document: _Document, data: dict[str, Any], admissible: Sequence[str], prefix: str = "") -> None:
+    for key in data:
+        if key not in admissible:
+            near = difflib.get_close_matches(str(key), admissible, 1, 0.5)
+            meant = f"Did you mean `{near[0]}`? " if near else ""
+            hint = f"{meant}Keys here: {', '.join(admissible)}."
+            raise document.error(f"unknown key `{prefix}{key}`", key=f"{prefix}{key}", hint=hint)
+
+
+def _read_written(document: _Document) -> _Written:
+    data = document.data
+    _check_keys(document, data, _Written.__struct_fields__)
+    if isinstance(data.get("limits"), dict):
+        _check_keys(document, data["limits"], _WrittenLimits.__struct_fields__, "limits.")
+    for field in msgspec.structs.fields(_Written):
+        if field.required and field.name not in data:
+            raise document.error(f"the key `{field.name}` is missing", hint=f"Add `{field.name}:`.")
+    try:
+        return msgspec.convert(data, _Written)
+    except msgspec.ValidationError as error:
+        raise _wrong_value(document, str(error)) from None
+
+
+def _wrong_value(document: _Document, message: str) -> ConfigurationError:
+    problem, _, path = message.partition(" - at `$")
+    key = path.strip(".`")
+    value: Any = document.data
+    for part in key.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    shown = f", got {value!r}" if value is not None and "got" not in problem else ""
+    known = next((k for k in (key, re.split(r"[.\[]", key)[0]) if k in document.lines), "")
+    return document.error(
+        f"`{key}`: {problem[:1].lower()}{problem[1:]}{shown}", key=known, hint="See docs/protocol.md, `Manifest`."
+    )
+
+
+def parse_size(value: int | str) -> int:
+    """Give the bytes that ``512MiB``, ``2GiB``, ``64KiB`` or a plain integer says.
+
+    Raises ValueError, with the admissible units in its message.
+    """
+    match = _SIZE.fullmatch(str(value).strip())
+    if match is None or match[2] not in _UNITS:
+        raise ValueError(f"{value!r} is no size in bytes; write an integer, or one with KiB, MiB or GiB, such as 512MiB")
+    return int(match[1]) * _UNITS[match[2]]
+
+
+def _limits(document: _Document, written: _WrittenLimits) -> SubjectLimits:
+    given = {name: value for name in written.__struct_fields__ if (value := getattr(written, name)) is not None}
+    for name, value in given.items():
+        key = f"limits.{name}"
+        try:
+            given[name] = parse_size(value) if name in ("memory", "line") else float(value)
+        except ValueError as error:
+            raise document.error(f"`{key}`: {error}", key=key) from None
+        if not 0 < given[name] < float("inf"):
+            raise document.error(f"`{key}` is {value}", key=key, hint="A limit is a positive number.")
+    return SubjectLimits(**given)
+
+
+class _Words:
+    """Replaces the placeholders in a manifest's words."""
+
+    def __init__(self, document: _Document) -> None:
+        self._document = document
+        self._known = {"python": sys.executable, "dir": str(document.source.parent)}
+
+    def fill(self, word: str, key: str) -> str:
+        return _PLACEHOLDER.sub(lambda match: self._value(match, key), word)
+
+    def _value(self, match: re.Match[str], key: str) -> str:
+        if match[1] not in self._known:
+            raise self._document.error(f"`{key}`: unknown placeholder `{match[0]}`", key=key, hint="Known: {python}, {dir}.")
+        return self._known[match[1]]
+
+    def command(self, words: list[str]) -> tuple[str, ...]:
+        if not words or not words[0]:
+            raise self._document.error("`command` is empty", key="command", hint='For example: command: ["{dir}/adapter"]')
+        first, *rest = (self.fill(word, "command") for word in words)
+        if os.sep in first and not Path(first).is_absolute():
+            first = str(self._document.source.parent / first)
+        return (first, *rest)
+
+    def build(self, commands: Iterable[str | list[str]]) -> tuple[str, ...]:
+        lines = (command if isinstance(command, str) else shlex.join(command) for command in commands)
+        return tuple(self.fill(line, "build") for line in lines)
+
+
+def _divergences(document: _Document, written: str | None) -> Path | None:
+    path = document.source.parent / (written or "divergences.yaml")
+    if path.is_file():
+        return path
+    if written is None:
+        return None
+    hint = "Make the file, or leave the key out: `divergences.yaml` beside the manifest is found without it."
+    raise document.error(f"`divergences`: no file {path}", key="divergences", hint=hint)
+
+
+def load_manifest(path: Path | str, *, check_command: bool = True) -> Manifest:
+    """Read a manifest; ``path`` is the file or the folder that holds ``adapter.yaml``.
+
+    Raises ConfigurationError with file and line where the file is no manifest and, with ``check_command``, where what it
+    starts does not exist.
+    """
+    source = Path(path).expanduser().absolute()
+    document = _Document(source / FILE_NAME if source.is_dir() else source)
+    written = _read_written(document)
+    words = _Words(document)
+    manifest = Manifest(
+        name=written.name,
+        language=written.language,
+        command=words.command(written.command),
+        build=words.build(written.build or ()),
+        limits=_limits(document, written.limits),
+        profile=written.profile,
+        env={name: words.fill(value, "env") for name, value in written.env.items()},
+        divergences=_divergences(document, written.divergences),
+        one_shot=written.one_shot,
+        folder=document.source.parent,
+        source=document.source,
+    )
+    if check_command:
+        require_command(manifest)
+    return manifest
+
+
+def require_command(manifest: Manifest) -> None:
+    """Check that the command, and each file of its own folder that it names, exists.
+
+    Raises ConfigurationError that says which is missing and how to build it.
+    """
+    hint = f"Build it first: {manifest.build_hint}" if manifest.build else "Install it, or mend `command` in the manifest."
+    program = manifest.command[0]
+    if shutil.which(program, path=manifest.environment.get("PATH")) is None:
+        raise ConfigurationError(f"subject {manifest.name}: {_why_not(program)}", where=str(manifest.source), hint=hint)
+    for word in manifest.command[1:]:
+        if word.startswith(f"{manifest.folder}{os.sep}") and not Path(word).exists():
+            raise ConfigurationError(f"subject {manifest.name}: {word} does not exist", where=str(manifest.source), hint=hint)
+
+
+def _why_not(program: str) -> str:
+    if os.sep not in program:
+        return f"the command `{program}` is not on PATH"
+    return f"{program} is not an executable file" if Path(program).exists() else f"{program} does not exist"
+
+
+def known_names() -> dict[str, Path]:
+    """Give the manifests that go by a name: one a folder of ``adapters/``, and the authorities."""
+    found = {path.parent.name: path for path in sorted(adapters_root().glob(f"*/{FILE_NAME}"))}
+    authorities = {path.stem: path for path in sorted(AUTHORITIES_FOLDER.glob("*.yaml"))}
+    return {**found, **authorities}
+
+
+def find_manifest(name_or_path: Path | str, *, check_command: bool = True) -> Manifest:
+    """Load a subject's manifest by its name, or by the path of its folder or file (``.yaml`` may be left out).
+
+    Raises ConfigurationError; for an unknown name it lists the known ones.
+    """
+    text = str(name_or_path)
+    names = known_names()
+    if text in names:
+        return load_manifest(names[text], check_command=check_command)
+    path = Path(text).expanduser()
+    for candidate in (path, path.with_name(f"{path.name}.yaml")) if path.name else (path,):
+        if candidate.exists():
+            return load_manifest(candidate, check_command=check_command)
+    near = difflib.get_close_matches(text, names, 1, 0.5)
+    meant = f"Did you mean {near[0]}? " if near else ""
+    hint = f"{meant}Known subjects: {', '.join(names) or 'none'}. A path to a folder with {FILE_NAME} also serves."
+    raise ConfigurationError(f"no subject {text!r}: neither a known name nor a path that exists", hint=hint)

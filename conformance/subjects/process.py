@@ -1,0 +1,70 @@
+"""One subject as the runner sees it: ask, and get an outcome, whatever the subject does."""
+
+from __future__ import annotations
+
+import itertools
+from types import TracebackType
+
+import msgspec
+
+from conformance.subjects.manifest import Manifest
+from conformance.subjects.one_shot import OneShot
+from conformance.subjects.protocol import Identity, Request
+from conformance.subjects.schema import LineCheck
+from conformance.subjects.session import Session
+from conformance.subjects.transport import Answer, Bounds
+
+__all__ = ["Answer", "Subject"]
+
+
+class Subject:
+    """A subject's process, used from one thread, as a context manager.
+
+    What kills or breaks the process is the outcome of the one request that it was about; the next request gets a
+    fresh process. ``validate`` checks each line in both directions against the JSON Schema.
+    """
+
+    def __init__(self, manifest: Manifest, *, validate: bool = False) -> None:
+        self.manifest = manifest
+        self._identity: Identity | None = None
+        self._numbers = itertools.count(1)
+        check = LineCheck() if validate else None
+        self._transport = OneShot(manifest, check) if manifest.one_shot else Session(manifest, self._next_seq, check)
+
+    def __enter__(self) -> Subject:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def start(self) -> Identity:
+        """Start the process and take its hello, once; later calls give the same identity.
+
+        Raises ConfigurationError if the command cannot be started or gives no proper hello.
+        """
+        if self._identity is None:
+            self._identity = self._transport.hello()
+        return self._identity
+
+    @property
+    def identity(self) -> Identity:
+        """The answer to hello; starts the process if need be."""
+        return self.start()
+
+    def ask(self, request: Request, *, time: float | None = None, memory: int | None = None) -> Answer:
+        """Send ``request`` (its ``seq`` is replaced by the next number) and give what came of it.
+
+        ``time`` (seconds) and ``memory`` (resident bytes of the process tree) default to the manifest's limits. Raises
+        ConfigurationError if the subject never gave a proper hello, or failed to in three successive restarts.
+        """
+        self.start()
+        limits = self.manifest.limits
+        bounds = Bounds(limits.time if time is None else time, limits.memory if memory is None else memory)
+        return self._transport.exchange(msgspec.structs.replace(request, seq=self._next_seq()), bounds)
+
+    def close(self) -> None:
+        """End the process and all its descendants. A later ``ask`` starts it again."""
+        self._transport.close()
+
+    def _next_seq(self) -> int:
+        return next(self._numbers)
