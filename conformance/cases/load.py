@@ -1,0 +1,157 @@
+"""From the YAML files below a root to cases. Strict: what is not in the grammar is an error with file and line."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from conformance.cases.entry import Entry, nearest
+from conformance.cases.expect import check_asked, expand, parse_expect
+from conformance.cases.inputs import INPUT_KEYS, parse_input
+from conformance.cases.located import read_yaml
+from conformance.cases.model import BlocksInput, Case, DotInput, FileInput, Input, Limits, ModelInput, RowsInput
+from conformance.errors import ConfigurationError
+
+SUITE_KEYS = ("suite", "spec", "note", "defaults", "cases")
+DEFAULT_KEYS = ("ask", "expect", "limits", "covers")
+CASE_KEYS = (*INPUT_KEYS, "ask", "expect", "spec", "note", "covers", "limits", "nan")
+# Recorded answers live below the cases and are none.
+GOLDEN = "golden"
+
+_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
+_MEMORY = re.compile(r"([0-9]+)\s*(B|KiB|MiB|GiB)")
+_UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+# Ops that make sense for an input, variants included; the first list is asked where a case names none.
+_DEFAULT_ASK: dict[type[Input], tuple[str, ...]] = {
+    FileInput: ("header", "load"),
+    ModelInput: ("header", "tensor", "dequantize"),
+    RowsInput: ("quantize", "dequantize"),
+    BlocksInput: ("dequantize",),
+    DotInput: ("dot",),
+}
+_ASKABLE: dict[type[Input], tuple[str, ...]] = {
+    FileInput: ("header", "load", "tensor", "dequantize", "write"),
+    ModelInput: ("header", "load", "tensor", "dequantize", "write"),
+    RowsInput: ("quantize", "quantize:ref", "dequantize"),
+    BlocksInput: ("dequantize",),
+    DotInput: ("dot", "dot:simd", "matvec", "matvec:simd"),
+}
+
+
+class _Suite(NamedTuple):
+    """What a file says of all its cases."""
+
+    name: str
+    path: Path
+    spec: str
+    note: str
+    defaults: dict[str, Entry]
+
+
+def load_suites(root: Path) -> list[Case]:
+    """Give the cases of all ``*.yaml`` below ``root`` (``golden/`` left out), sorted by id.
+
+    Raises ConfigurationError for the first thing that is wrong, and where there is no case at all.
+    """
+    files = [path for path in sorted(root.rglob("*.y*ml")) if path.relative_to(root).parts[0] != GOLDEN]
+    for path in files:
+        if path.suffix != ".yaml":
+            raise ConfigurationError("a case file that would be passed over", where=str(path), hint="name it .yaml")
+    cases = [case for path in files for case in load_suite(path, root)]
+    if not cases:
+        raise ConfigurationError("no cases", where=str(root), hint="point to a folder with case files (*.yaml)")
+    return sorted(cases, key=lambda case: case.id)
+
+
+def load_suite(path: Path, root: Path) -> list[Case]:
+    """Give the cases of one file in its order. Raises ConfigurationError."""
+    top = Entry.of(read_yaml(path))
+    parts = top.mapping(SUITE_KEYS)
+    for key in ("suite", "cases"):
+        if key not in parts:
+            raise top.error(f"`{key}` is missing", "a case file has `suite: folder/file` and `cases:`")
+    name = path.relative_to(root).with_suffix("").as_posix()
+    if parts["suite"].text() != name:
+        raise parts["suite"].error(f"{parts['suite'].shown()} is not the file's place", f"write `suite: {name}`, or move the file")
+    defaults = parts["defaults"].mapping(DEFAULT_KEYS) if "defaults" in parts else {}
+    if "expect" in defaults:
+        parse_expect(defaults["expect"])
+    suite = _Suite(name, path, _text(parts, "spec"), _text(parts, "note"), defaults)
+    declared = parts["cases"].mapping()
+    if not declared:
+        raise parts["cases"].error("no cases", "declare one or delete the file")
+    return [_case(suite, key, entry) for key, entry in declared.items()]
+
+
+def _case(suite: _Suite, key: str, entry: Entry) -> Case:
+    if not _KEY.fullmatch(key):
+        raise entry.error(f"`{key}` cannot be the last part of an id", "use letters, digits, and . _ + - after the first")
+    parts = entry.mapping(CASE_KEYS)
+    source = parse_input(entry, parts)
+    own_ask = parts.get("ask") or suite.defaults.get("ask")
+    ask = _ask(own_ask, source) if own_ask else _DEFAULT_ASK[type(source)]
+    return Case(
+        id=f"{suite.name}/{key}",
+        source=suite.path,
+        line=entry.line,
+        input=source,
+        ask=ask,
+        expect=_expect(suite, entry, parts, ask, source),
+        spec=_text(parts, "spec") or suite.spec,
+        note=_text(parts, "note") or suite.note,
+        covers=_covers(suite, parts),
+        limits=_limits(parts.get("limits") or suite.defaults.get("limits")),
+        nan_payload="nan" in parts and parts["nan"].choice(("payload",)) == "payload",
+    )
+
+
+def _ask(entry: Entry, source: Input) -> tuple[str, ...]:
+    """Give the ops, each at most once and each one that the input can be asked."""
+    items = entry.sequence()
+    if not items:
+        raise entry.error("nothing is asked", f"name at least one of: {', '.join(_ASKABLE[type(source)])}")
+    ask: list[str] = []
+    for item in items:
+        op = item.text()
+        if op not in _ASKABLE[type(source)]:
+            raise item.error(f"`{op}` cannot be asked of this input", nearest(op, _ASKABLE[type(source)]))
+        if op in ask:
+            raise item.error(f"`{op}` is asked twice", "take one out")
+        ask.append(op)
+    return tuple(ask)
+
+
+def _expect(suite: _Suite, entry: Entry, parts: dict[str, Entry], ask: tuple[str, ...], source: Input):  # type: ignore[no-untyped-def]
+    default = parse_expect(suite.defaults["expect"]) if "expect" in suite.defaults else {}
+    own = parse_expect(parts["expect"]) if "expect" in parts else {}
+    for form in own.values():
+        check_asked(form, ask)
+    return expand(entry, [default, own], ask, complete=isinstance(source, FileInput | ModelInput))
+
+
+def _covers(suite: _Suite, parts: dict[str, Entry]) -> tuple[str, ...]:
+    """Labels of the suite's defaults and of the case, each once."""
+    lists = [suite.defaults.get("covers"), parts.get("covers")]
+    return tuple(dict.fromkeys(item.text() for entry in lists if entry for item in entry.sequence()))
+
+
+def _limits(entry: Entry | None) -> Limits:
+    if entry is None:
+        return Limits()
+    parts = entry.mapping(("time", "memory"))
+    time = parts["time"].float64() if "time" in parts else None
+    if time is not None and time <= 0:
+        raise parts["time"].error(f"{parts['time'].shown()} is no time limit", "write seconds above 0")
+    return Limits(time, _memory(parts["memory"]) if "memory" in parts else None)
+
+
+def _memory(entry: Entry) -> int:
+    match = _MEMORY.fullmatch(entry.text())
+    if not match or not int(match[1]):
+        raise entry.error(f"{entry.shown()} is no size", "write 2GiB, 512MiB, 64KiB or 100000B")
+    return int(match[1]) * _UNITS[match[2]]
+
+
+def _text(parts: dict[str, Entry], key: str) -> str:
+    return parts[key].text() if key in parts else ""
