@@ -13,6 +13,7 @@ import yaml
 from conformance.cases.select import matches
 from conformance.errors import ConfigurationError
 from conformance.judge.divergence import Divergence
+from conformance.report.events import CaseResult
 
 FIELDS = ("pattern", "signature", "kind", "reason", "link")
 
@@ -63,41 +64,51 @@ class KnownLedger:
         names = list(ids)
         return [entry for entry in self.entries if not any(matches(entry.pattern, name) for name in names)]
 
-    def sort(self, case: str, divergences: Iterable[Divergence]) -> tuple[list[Divergence], list[KnownDivergence]]:
-        """Split a case's divergences into the new ones and the known entries met.
+    def apply(self, result: CaseResult) -> CaseResult:
+        """Give ``result`` with verdict ``known`` where every divergence is a known one.
 
-        A new one bears a remark where an entry covers the case with another signature.
+        A new divergence bears a remark where an entry covers the case with another signature, and the entry that would make
+        it known.
         """
-        here = [entry for entry in self.entries if matches(entry.pattern, case)]
+        here = [entry for entry in self.entries if matches(entry.pattern, result.case)]
         self._ran.update(here)
-        new: list[Divergence] = []
-        met: list[KnownDivergence] = []
-        for divergence in divergences:
-            entry = next((entry for entry in here if entry.signature == divergence.signature), None)
-            if entry is None:
-                new.append(_with_remark(divergence, here))
-            else:
-                met.append(entry)
+        by_signature = {entry.signature: entry for entry in here}
+        met = [by_signature[d.signature] for d in result.divergences if d.signature in by_signature]
         self._seen.update(met)
-        return new, met
+        new = [d for d in result.divergences if d.signature not in by_signature]
+        if not new and not met:
+            return result
+        verdict = result.verdict if new else "known"
+        divergences = tuple(d if d.signature in by_signature else _with_remark(d, result.case, here) for d in result.divergences)
+        return msgspec.structs.replace(
+            result, verdict=verdict, divergences=divergences, known=tuple(f"{entry.kind}: {entry.reason}" for entry in met)
+        )
 
     def stale(self) -> list[KnownDivergence]:
         """Give the entries of which at least one case was run and none showed the signature."""
         return [entry for entry in self.entries if entry in self._ran and entry not in self._seen]
 
 
-def _with_remark(divergence: Divergence, here: list[KnownDivergence]) -> Divergence:
+def _with_remark(divergence: Divergence, case: str, here: list[KnownDivergence]) -> Divergence:
     if not here:
         return divergence
     nearest = get_close_matches(divergence.signature, [entry.signature for entry in here], n=1, cutoff=0.0)[0]
-    remark = f"a known divergence covers this case with another signature: {nearest}"
-    return msgspec.structs.replace(divergence, remarks=(*divergence.remarks, remark))
+    remarks = (
+        f"a known divergence covers this case with another signature: {nearest}",
+        f"if this one is known too, add: {entry_yaml(case, divergence.signature)}",
+    )
+    return msgspec.structs.replace(divergence, remarks=(*divergence.remarks, *remarks))
 
 
 def entry_yaml(pattern: str, signature: str) -> str:
     """Give the entry that makes a divergence known, to be completed with its reason."""
-    entry = {"pattern": pattern, "signature": signature, "kind": "bug", "reason": "WHY", "link": ""}
-    return yaml.safe_dump([entry], sort_keys=False, allow_unicode=True, width=1000).strip()
+    text: str = yaml.safe_dump(
+        {"pattern": pattern, "signature": signature, "kind": "bug", "reason": "why"},
+        sort_keys=False,
+        default_flow_style=True,
+        width=1000,
+    )
+    return f"- {text.strip()}"
 
 
 def removal_edit(entry: KnownDivergence) -> str:

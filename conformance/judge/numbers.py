@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from conformance.ggml_types import GgmlType
-from conformance.judge.divergence import Divergence, FloatBits
+from conformance.judge.divergence import Divergence, FloatBits, HexLine
+from conformance.judge.hexdump import dump_block
 from conformance.judge.layouts import FIELDS, place
 from conformance.judge.output import Bytes, Digests, canonical, differing_ranges
 
@@ -153,7 +154,13 @@ def _block_divergence(
         compared=len(expected),
         unit="bytes",
         by_field=by_field,
+        hexdump=_dump(shape, block, expected, found),
     )
+
+
+def _dump(shape: Shape, block: int, expected: Bytes, found: Bytes) -> tuple[HexLine, ...]:
+    start, end = block * shape.kind.nbytes, (block + 1) * shape.kind.nbytes
+    return dump_block(shape.kind.name, expected[start:end], found[start:end], start)
 
 
 def _row_name(shape: Shape, row: int) -> str | None:
@@ -193,7 +200,7 @@ def _classes(expected: Floats, found: Floats) -> npt.NDArray[np.str_]:
 
 def ulp_distances(a: Floats, b: Floats) -> npt.NDArray[np.int64]:
     """Give the distance of each pair in units in the last place, zeros of both signs being equal; -1 where one is NaN."""
-    distance = np.abs(_ordered(a) - _ordered(b))
+    distance: npt.NDArray[np.int64] = np.abs(_ordered(a) - _ordered(b))
     distance[np.isnan(a) | np.isnan(b)] = -1
     return distance
 

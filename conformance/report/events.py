@@ -84,6 +84,13 @@ class Answered(msgspec.Struct, frozen=True, omit_defaults=True):
     stderr: str = ""
 
 
+class Agreement(msgspec.Struct, frozen=True):
+    """In how many steps a subject's answers were the same as an authority's, and in how many not."""
+
+    same: int = 0
+    different: int = 0
+
+
 class CaseResult(msgspec.Struct, frozen=True, tag="result", tag_field="event", omit_defaults=True, kw_only=True):
     """The verdict on one case for one participant. ``reason`` is one line; ``divergences`` say where."""
 
@@ -94,7 +101,9 @@ class CaseResult(msgspec.Struct, frozen=True, tag="result", tag_field="event", o
     profile: str
     reason: str = ""
     divergences: tuple[Divergence, ...] = ()
+    # The first steps' answers, and those that differ: the participant's own and, for a subject, each authority's.
     answers: tuple[Answered, ...] = ()
+    agreement: dict[str, Agreement] = {}
     counts: Counts = Counts()
     seconds: float = 0.0
     source: str = ""

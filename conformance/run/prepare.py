@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from conformance.cases.build import build_file
+from conformance.cases.build import build
 from conformance.cases.fieldmap import FieldMap
 from conformance.cases.model import BlocksInput, Case, DotInput, FileInput, ModelInput, RowsInput
 from conformance.cases.rows import block_rows, float_rows, row_names
@@ -48,7 +48,7 @@ def prepare(case: Case, folder: Path, locate: Locate) -> Prepared:
     """
     match case.input:
         case FileInput(recipe=recipe):
-            built = build_file(recipe)
+            built = build(recipe)
             path = folder / "input.gguf"
             path.write_bytes(built.data)
             return Prepared(path=path, data=built.data, fields=built.fields)
@@ -60,7 +60,7 @@ def prepare(case: Case, folder: Path, locate: Locate) -> Prepared:
             blocks, cols = block_rows(recipe, name)
             return Prepared(numbers=NumbersInput(name, len(blocks), cols, blocks_path=_save(folder / "blocks.bin", blocks)))
         case DotInput(type=name, weights=weights, x=x):
-            blocks, cols = block_rows(weights, name)
+            blocks, cols = block_rows(weights["blocks"], name)
             x_path = _save_x(folder, x, name, (len(blocks), cols))
             source = _save(folder / "weights.bin", blocks)
             return Prepared(numbers=NumbersInput(name, len(blocks), cols, blocks_path=source, x_path=x_path))
@@ -78,7 +78,7 @@ def _rows(source: RowsInput, folder: Path) -> NumbersInput:
         x_path=_save_x(folder, source.x, source.type, (rows, cols)) if source.x else None,
         imatrix_path=None if imatrix is None else _save(folder / "imatrix.f32", imatrix),
         values=values,
-        names=row_names(source.recipe),
+        names=row_names(source.recipe, source.type),
     )
 
 
@@ -91,4 +91,3 @@ def _save_x(folder: Path, recipe: dict[str, Any], type_name: str, shape: tuple[i
 def _save(path: Path, values: npt.NDArray[Any]) -> Path:
     path.write_bytes(np.ascontiguousarray(values).astype(values.dtype.newbyteorder("<"), copy=False).tobytes())
     return path
-

@@ -65,7 +65,7 @@ class Step(NamedTuple):
     op: str
     variant: str | None = None
     numbers: Numbers | None = None
-    index: int = 0
+    tensor_index: int = 0
     tensor_type: GgmlType | None = None
     tensor_bytes: int | None = None
     input: Path | None = None
@@ -84,6 +84,20 @@ class Step(NamedTuple):
         if self.numbers is None:
             return None
         return f"{self.numbers.kind.name}:{self.variant}" if self.variant else self.numbers.kind.name
+
+    @property
+    def kind_name(self) -> str:
+        """The ggml type that the step is about, ``-`` for header ops: the second part of a signature."""
+        kind = self.numbers.kind if self.numbers else self.tensor_type
+        return kind.name if kind else "-"
+
+    @property
+    def unit(self) -> int:
+        """Bytes of the smallest thing that a report locates in the output: a block, or a float32."""
+        if self.numbers is not None and self.numbers.floats:
+            return 4
+        kind = self.numbers.kind if self.numbers else self.tensor_type
+        return kind.nbytes if kind else 1
 
     @property
     def has_output(self) -> bool:
@@ -108,7 +122,7 @@ def request(step: Step, path: Path | None, source: Path | None, out: Path) -> Re
         case "load":
             return LoadRequest(seq=0, path=str(path))
         case "tensor":
-            return TensorRequest(seq=0, path=str(path), index=step.index, out=str(out))
+            return TensorRequest(seq=0, path=str(path), index=step.tensor_index, out=str(out))
         case _:
             return _block_request(step, str(source), str(out))
 
@@ -119,14 +133,10 @@ def _block_request(step: Step, source: str, out: str) -> Request:
     kind, rows, cols = numbers.kind.name, numbers.rows, numbers.cols
     if step.op == "quantize":
         imatrix = str(step.imatrix) if step.imatrix else None
-        return QuantizeRequest(
-            seq=0, type=kind, rows=rows, cols=cols, input=source, imatrix=imatrix, variant=step.variant, out=out
-        )
+        return QuantizeRequest(seq=0, type=kind, rows=rows, cols=cols, input=source, imatrix=imatrix, variant=step.variant, out=out)
     if step.op == "dequantize":
         return DequantizeRequest(seq=0, type=kind, rows=rows, cols=cols, input=source, out=out)
-    return DotRequest(
-        seq=0, type=kind, rows=rows, cols=cols, weights=source, x=str(step.x), variant=step.variant, out=out
-    )
+    return DotRequest(seq=0, type=kind, rows=rows, cols=cols, weights=source, x=str(step.x), variant=step.variant, out=out)
 
 
 def block_steps(case: Case, prepared: Prepared) -> Iterator[Step]:
@@ -163,12 +173,12 @@ def file_steps(case: Case, prepared: Prepared, directory: Header | None, scratch
     for index, tensor in enumerate(directory.tensors[:limit]):
         kind, nbytes = BY_ID[tensor.type], int(tensor.nbytes)
         if "tensor" in case.ask:
-            yield Step(name=f"tensor[{index}]", op="tensor", index=index, tensor_type=kind, tensor_bytes=nbytes)
+            yield Step(name=f"tensor[{index}]", op="tensor", tensor_index=index, tensor_type=kind, tensor_bytes=nbytes)
         if "dequantize" in case.ask and nbytes:
             cols, rows = int(tensor.dims[0]), prod(int(dim) for dim in tensor.dims[1:])
             source = _cut(prepared.path, directory.data_offset + int(tensor.offset), nbytes, scratch)
             numbers = Numbers(kind, rows, cols, floats=True, width=cols)
-            yield Step(name=f"dequantize[{index}]", op="dequantize", index=index, numbers=numbers, input=source)
+            yield Step(name=f"dequantize[{index}]", op="dequantize", tensor_index=index, numbers=numbers, input=source)
 
 
 def _cut(path: Path | None, start: int, nbytes: int, scratch: Path) -> Path:

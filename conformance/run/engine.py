@@ -1,0 +1,275 @@
+"""A whole run: lanes of processes share the cases out, results become events as they come."""
+
+from __future__ import annotations
+
+import queue
+import signal
+import tempfile
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+from typing import NamedTuple
+
+from conformance import __version__
+from conformance.cases.model import Case, ModelInput
+from conformance.errors import EXIT_DIVERGENCE, EXIT_HARNESS, EXIT_OK, ConfigurationError, GgufConformanceError
+from conformance.judge.golden import GoldenStore
+from conformance.judge.known import KnownLedger, load_known, removal_edit
+from conformance.judge.verdict import is_determined
+from conformance.report.events import (
+    FAILING,
+    FORMAT,
+    CaseResult,
+    Counts,
+    Event,
+    KnownProblem,
+    Participant,
+    RunFinished,
+    RunStarted,
+)
+from conformance.run.execute import LEADERS, Lane, Setting
+from conformance.run.participants import Member, golden_participants
+from conformance.run.prepare import Locate
+from conformance.subjects.manifest import Manifest
+
+# What a shell gives for a program that a signal ended: 128 + its number.
+EXIT_INTERRUPTED = 130
+
+Sink = Callable[[Event], None]
+
+
+class RunPlan(NamedTuple):
+    """What is to be run. ``all_ids`` are the ids of the whole corpus; ``profile`` None leaves it to the manifests."""
+
+    cases: Sequence[Case]
+    all_ids: Sequence[str]
+    subjects: Sequence[Manifest]
+    authorities: Sequence[Manifest]
+    store: GoldenStore
+    locate: Locate
+    profile: str | None
+    jobs: int
+    command: str
+    validate: bool = False
+
+    @property
+    def live(self) -> bool:
+        """Whether the authorities run."""
+        return bool(self.authorities)
+
+
+class Interrupted(Exception):  # noqa: N818 - not an error: a person asked for it
+    """A signal asks the run to end."""
+
+
+def run(plan: RunPlan, sink: Sink) -> int:
+    """Run the plan, give each event to ``sink`` in this thread, and return the exit code.
+
+    Raises ConfigurationError before the first event where the plan cannot be run at all. One that comes up during the run
+    ends it after the closing event.
+    """
+    if not plan.live:
+        require_golden(plan)
+    ledgers = {manifest.name: KnownLedger(load_known(manifest.divergences)) for manifest in plan.subjects}
+    with tempfile.TemporaryDirectory(prefix="gguf-conformance-", ignore_cleanup_errors=True) as work:
+        lanes = [_lane(plan, Path(work)) for _ in range(max(1, min(plan.jobs, len(plan.cases))))]
+        try:
+            participants = _participants(plan, lanes[0])
+            return _Run(plan, sink, ledgers, lanes, participants).go()
+        finally:
+            for lane in lanes:
+                lane.close()
+
+
+def require_golden(plan: RunPlan) -> None:
+    """Make sure that each case has recorded answers of its profile's authority. Raises ConfigurationError naming the first."""
+    for manifest in plan.subjects:
+        profile = plan.profile or manifest.profile
+        lacking = [case for case in plan.cases if profile in LEADERS and not _recorded(plan.store, case, profile)]
+        if lacking:
+            raise ConfigurationError(
+                f"no recorded answers of {profile} for {lacking[0].id}" + (f" and {len(lacking) - 1} more" if lacking[1:] else ""),
+                where=f"{lacking[0].source}:{lacking[0].line}",
+                hint=f"record them with the authorities installed: gguf-conformance record --select '{lacking[0].suite}'",
+            )
+
+
+def _recorded(store: GoldenStore, case: Case, profile: str) -> bool:
+    """Tell whether what the case expects of the authority is recorded, as far as it is determined at all."""
+    if not any(is_determined(expects) for expects in case.expect[profile].values()):
+        return True
+    file = store.file(case.suite)
+    return file is not None and case.id.rpartition("/")[2] in file.cases
+
+
+def _lane(plan: RunPlan, work: Path) -> Lane:
+    members = [Member(manifest, authority=True, validate=plan.validate) for manifest in plan.authorities]
+    members += [Member(manifest, authority=False, validate=plan.validate) for manifest in plan.subjects]
+    return Lane(members, Setting(plan.store, plan.locate, plan.live, plan.profile, plan.command, work))
+
+
+def _participants(plan: RunPlan, lane: Lane) -> tuple[Participant, ...]:
+    """Start everybody once, so that a subject that cannot start ends the command before anything is run."""
+    running = tuple(member.describe() for member in lane.members)
+    return running if plan.live else (*running, *golden_participants(plan.store, {case.suite for case in plan.cases}))
+
+
+def longest_first(cases: Sequence[Case]) -> deque[Case]:
+    """Order cases so that the large files come first: a long one at the end would leave the other lanes idle."""
+    return deque(sorted(cases, key=lambda case: -case.input.size if isinstance(case.input, ModelInput) else 0))
+
+
+class _Run:
+    def __init__(
+        self,
+        plan: RunPlan,
+        sink: Sink,
+        ledgers: dict[str, KnownLedger],
+        lanes: Sequence[Lane],
+        participants: tuple[Participant, ...],
+    ) -> None:
+        self.plan = plan
+        self.sink = sink
+        self.ledgers = ledgers
+        self.lanes = lanes
+        self.participants = participants
+        self.todo = longest_first(plan.cases)
+        self.done: queue.Queue[list[CaseResult] | BaseException | None] = queue.Queue()
+        self.stop = threading.Event()
+        self.verdicts: dict[str, Counter[str]] = {}
+        self.counts: dict[str, Counts] = {}
+        self.started = time.monotonic()
+
+    def go(self) -> int:
+        self.sink(self._opening())
+        failure: GgufConformanceError | None = None
+        ended = ""
+        try:
+            with _signals():
+                self._work()
+        except Interrupted:
+            ended = "interrupted"
+        except GgufConformanceError as problem:
+            failure, ended = problem, f"stopped: {problem.message}"
+        finally:
+            self.stop.set()
+        problems = [] if ended else self._known_problems()
+        code = self._exit_code(problems, ended, failure)
+        self.sink(
+            RunFinished(
+                exit_code=code,
+                seconds=round(time.monotonic() - self.started, 3),
+                verdicts={who: dict(counter) for who, counter in self.verdicts.items()},
+                counts=self.counts,
+                ended_early=ended,
+            )
+        )
+        if failure is not None:
+            raise failure
+        return code
+
+    def _opening(self) -> RunStarted:
+        return RunStarted(
+            format=FORMAT,
+            version=__version__,
+            started=datetime.now(UTC).isoformat(timespec="seconds"),
+            command=self.plan.command,
+            oracle="live" if self.plan.live else "golden",
+            profile=self.plan.profile or ", ".join(dict.fromkeys(manifest.profile for manifest in self.plan.subjects)),
+            cases=len(self.plan.cases),
+            participants=self.participants,
+        )
+
+    def _work(self) -> None:
+        threads = [threading.Thread(target=self._drive, args=(lane,), daemon=True) for lane in self.lanes]
+        for thread in threads:
+            thread.start()
+        open_lanes = len(threads)
+        while open_lanes:
+            item = self.done.get()
+            if item is None:
+                open_lanes -= 1
+            elif isinstance(item, BaseException):
+                raise item
+            else:
+                for result in item:
+                    self._take(result)
+
+    def _drive(self, lane: Lane) -> None:
+        """Work through cases until there are no more; runs in a thread of its own, one a lane."""
+        try:
+            while not self.stop.is_set():
+                self.done.put(lane.run(self.todo.popleft()))
+        except IndexError:
+            self.done.put(None)
+        except BaseException as problem:  # noqa: BLE001 - carried to the main thread, which raises it
+            self.done.put(problem)
+
+    def _take(self, result: CaseResult) -> None:
+        sorted_result = self._with_known(result)
+        self.verdicts.setdefault(result.who, Counter())[sorted_result.verdict] += 1
+        self.counts[result.who] = self.counts.get(result.who, Counts()) + result.counts
+        self.sink(sorted_result)
+
+    def _with_known(self, result: CaseResult) -> CaseResult:
+        """Tell known divergences from new ones."""
+        ledger = self.ledgers.get(result.who) if result.role == "subject" else None
+        return ledger.apply(result) if ledger else result
+
+    def _known_problems(self) -> list[KnownProblem]:
+        problems = []
+        for manifest in self.plan.subjects:
+            ledger, file = self.ledgers[manifest.name], str(manifest.divergences or "")
+            for kind, entries in (("unmatched", ledger.unmatched(self.plan.all_ids)), ("stale", ledger.stale())):
+                problems += [
+                    KnownProblem(
+                        subject=manifest.name,
+                        kind="stale" if kind == "stale" else "unmatched",
+                        pattern=entry.pattern,
+                        signature=entry.signature,
+                        file=file,
+                        edit=removal_edit(entry),
+                    )
+                    for entry in entries
+                ]
+        for problem in problems:
+            self.verdicts.setdefault(problem.subject, Counter())["stale"] += problem.kind == "stale"
+            self.sink(problem)
+        return problems
+
+    def _exit_code(self, problems: list[KnownProblem], ended: str, failure: GgufConformanceError | None) -> int:
+        if failure is not None:
+            return failure.exit_code
+        if ended:
+            return EXIT_INTERRUPTED
+        if any(problem.kind == "unmatched" for problem in problems) or self._nothing_judged():
+            return EXIT_HARNESS
+        failed = any(FAILING & {name for name, count in counter.items() if count} for counter in self.verdicts.values())
+        return EXIT_DIVERGENCE if failed else EXIT_OK
+
+    def _nothing_judged(self) -> bool:
+        """No silent green: a subject of which every case was skipped was not tested."""
+        return any(set(self.verdicts.get(manifest.name, ())) <= {"skip"} for manifest in self.plan.subjects)
+
+
+@contextmanager
+def _signals() -> Iterator[None]:
+    """Turn SIGINT and SIGTERM into Interrupted, so that the run can close its event stream; a no-op outside the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, _frame: FrameType | None) -> None:
+        raise Interrupted(signal.Signals(number).name)
+
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,235 @@
+"""One case, from its input to the verdicts on everybody who was asked."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from conformance.cases.model import Case, Expect
+from conformance.judge.golden import GoldenAnswer, GoldenStore, record_answer
+from conformance.judge.measure import Given, Measure, differences
+from conformance.judge.numbers import Shape
+from conformance.judge.output import Bytes, GoldenOutput, canonical, condense
+from conformance.judge.verdict import Bench, StepVerdict, is_determined, judge_authority, judge_subject
+from conformance.outcomes import Ok, Outcome
+from conformance.report.events import CaseResult
+from conformance.run.participants import Member, Reply, golden_measure
+from conformance.run.prepare import Locate, Prepared, prepare
+from conformance.run.result import Tally
+from conformance.run.steps import Step, block_steps, file_steps, step_op
+from conformance.values import Header
+
+# Whose tensor directory and whose quantized blocks lead, where the profile's authority has none.
+LEADERS = ("llama.cpp", "gguf-py")
+
+
+class Setting(NamedTuple):
+    """What all cases of a run share. ``profile`` None leaves it to each subject's manifest."""
+
+    store: GoldenStore
+    locate: Locate
+    live: bool
+    profile: str | None
+    command: str
+    work: Path
+
+
+class Lane:
+    """A set of processes that works through cases one after the other."""
+
+    def __init__(self, members: Sequence[Member], setting: Setting) -> None:
+        self.members = members
+        self.setting = setting
+
+    def run(self, case: Case) -> list[CaseResult]:
+        """Run a case; gives one result for each live authority and each subject. Raises ConfigurationError."""
+        with self._execution(case) as execution:
+            execution.run()
+            return execution.results()
+
+    def record(self, case: Case) -> dict[str, dict[str, GoldenAnswer]]:
+        """Run a case and give the authorities' answers as golden files keep them."""
+        with self._execution(case) as execution:
+            execution.run()
+            return execution.recorded
+
+    def _execution(self, case: Case) -> Execution:
+        return Execution(case, self.members, self.setting)
+
+    def close(self) -> None:
+        """End all processes."""
+        for member in self.members:
+            member.close()
+
+
+class Execution:
+    """The run of one case in one lane; a context manager that owns the case's scratch folder."""
+
+    def __init__(self, case: Case, members: Sequence[Member], setting: Setting) -> None:
+        self.case = case
+        self.members = members
+        self.setting = setting
+        self.folder = Path(tempfile.mkdtemp(prefix="case-", dir=setting.work))
+        self.tallies = {member.name: Tally(case, member.name, authority=member.is_authority) for member in members}
+        self.recorded: dict[str, dict[str, GoldenAnswer]] = {}
+        self.directory: Header | None = None
+        # By step and by participant: the quantized blocks that later steps take in.
+        self.blocks: dict[tuple[str, str], Path] = {}
+        self.prepared = Prepared()
+
+    def __enter__(self) -> Execution:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def run(self) -> None:
+        """Ask every step of everybody and judge the answers."""
+        self.prepared = prepare(self.case, self.folder, self.setting.locate)
+        for step in self._steps():
+            self._run_step(step)
+
+    def results(self) -> list[CaseResult]:
+        """Give the verdicts."""
+        return [
+            self.tallies[member.name].result(self._profile(member), self.prepared, self.setting.command) for member in self.members
+        ]
+
+    def _steps(self) -> Iterator[Step]:
+        if self.prepared.numbers is not None:
+            yield from block_steps(self.case, self.prepared)
+            return
+        for op in self.case.ask:
+            if op in {"header", "load"}:
+                yield Step(name=op, op=op)
+        yield from file_steps(self.case, self.prepared, self.directory, self.folder)
+
+    def _profile(self, member: Member) -> str:
+        return self.setting.profile or member.manifest.profile
+
+    def _run_step(self, step: Step) -> None:
+        replies: dict[str, Reply] = {}
+        for member in self._authorities_first():
+            reason = self._why_not(member, step)
+            if reason:
+                self.tallies[member.name].skip(reason)
+            else:
+                replies[member.name] = self._ask(member, step)
+        measures = self._measures(step, replies)
+        self._note_directory(measures)
+        for member in self.members:
+            if member.name in replies:
+                self._judge(member, step, replies[member.name], measures)
+
+    def _authorities_first(self) -> list[Member]:
+        return sorted(self.members, key=lambda member: not member.is_authority)
+
+    def _why_not(self, member: Member, step: Step) -> str:
+        """Say why a step is not put to a member; an empty string where it is."""
+        if not member.does(step):
+            of_type = f" of {step.numbers.kind.name}" if step.numbers else ""
+            return f"{member.name} does not claim {step.asked}{of_type}"
+        if step.numbers is not None and self._source(member, step) is None:
+            return f"{step.asked} takes in the blocks of {step.after}, of which there are none that equal the authority's"
+        return ""
+
+    def _ask(self, member: Member, step: Step) -> Reply:
+        reply = member.ask(step, self.case, self.prepared.path, self._source(member, step), self.folder)
+        if member.is_authority and reply.output_path is not None and step.op == "quantize":
+            self.blocks[step.name, member.name] = reply.output_path
+        return reply
+
+    def _source(self, member: Member, step: Step) -> Path | None:
+        """Give the input of a block step: an authority's quantized blocks, so that all take in the same bytes.
+
+        Without a live authority a subject takes in its own, once they were found equal to the recorded ones.
+        """
+        if step.after is None:
+            return step.input
+        sources = (self.blocks.get((step.after, name)) for name in (*LEADERS, member.name))
+        return next((source for source in sources if source is not None), None)
+
+    def _measures(self, step: Step, replies: dict[str, Reply]) -> dict[str, Measure]:
+        """Give the authorities' answers, live or recorded."""
+        if not self.setting.live:
+            recorded = ((name, golden_measure(self.setting.store, self.case, name, step.name)) for name in LEADERS)
+            return {name: measure for name, measure in recorded if measure is not None}
+        return {
+            member.name: Measure(member.name, replies[member.name].outcome, member.view(step.op), replies[member.name].output)
+            for member in self.members
+            if member.is_authority and member.name in replies
+        }
+
+    def _note_directory(self, measures: dict[str, Measure]) -> None:
+        """Keep the first authority's tensor directory: it says which tensors are asked for."""
+        for name in LEADERS:
+            outcome = measures[name].outcome if name in measures else None
+            if self.directory is None and isinstance(outcome, Ok):
+                self.directory = outcome.header
+
+    def _shape(self, step: Step, authority: str) -> Shape | None:
+        if step.tensor_type is not None:
+            return Shape(step.asked, step.tensor_type, step.tensor_type.block, authority, floats=False, width=0)
+        if step.numbers is None:
+            return None
+        numbers, data = step.numbers, self.prepared.numbers
+        return Shape(
+            step.asked,
+            numbers.kind,
+            numbers.cols,
+            authority,
+            floats=numbers.floats,
+            width=numbers.width,
+            nan_payload=self.case.nan_payload,
+            row_names=data.names if data else (),
+            inputs=data.values if data else None,
+        )
+
+    def _judge(self, member: Member, step: Step, reply: Reply, measures: dict[str, Measure]) -> None:
+        given = Given(reply.outcome, member.view(step.op), reply.output)
+        if member.is_authority:
+            verdict = self._judge_authority(member, step, given)
+            self.tallies[member.name].add(step, reply, verdict, {})
+            return
+        verdict = self._judge_subject(member, step, given, measures)
+        if verdict.same and step.op == "quantize" and reply.output_path is not None:
+            self.blocks.setdefault((step.name, member.name), reply.output_path)
+        self.tallies[member.name].add(step, reply, verdict, self._agreement(step, given, measures))
+
+    def _judge_authority(self, member: Member, step: Step, given: Given) -> StepVerdict:
+        expects = self._expects(member.name, step)
+        if is_determined(expects):
+            self.recorded.setdefault(member.name, {})[step.name] = record_answer(given.outcome, self._kept(step, given.output))
+        recorded = golden_measure(self.setting.store, self.case, member.name, step.name)
+        shape = self._shape(step, f"recorded {member.name}")
+        return judge_authority(step.asked, step.kind_name, expects, given, recorded, shape)
+
+    def _kept(self, step: Step, output: Bytes | None) -> GoldenOutput | None:
+        if output is None:
+            return None
+        floats = step.numbers is not None and step.numbers.floats
+        return condense(canonical(output, floats=floats and not self.case.nan_payload), step.unit)
+
+    def _judge_subject(self, member: Member, step: Step, given: Given, measures: dict[str, Measure]) -> StepVerdict:
+        profile = self._profile(member)
+        expects = self._expects(profile, step)
+        if profile not in measures and profile != "spec" and is_determined(expects):
+            return StepVerdict([], skipped=f"{profile} does not answer {step.asked} of {step.kind_name}")
+        bench = Bench(profile, expects, measures)
+        return judge_subject(step.asked, step.kind_name, bench, given, self._shape(step, profile))
+
+    def _agreement(self, step: Step, given: Given, measures: dict[str, Measure]) -> dict[str, tuple[Outcome, bool]]:
+        """Give each authority's outcome, and whether the subject's answer equals it."""
+        return {
+            name: (
+                measure.outcome,
+                not differences(step.asked, step.kind_name, measure, given, self._shape(step, name)),
+            )
+            for name, measure in measures.items()
+        }
+
+    def _expects(self, authority: str, step: Step) -> tuple[Expect, ...]:
+        return self.case.expect[authority][step_op(step.asked)]

@@ -1,0 +1,111 @@
+"""Who is asked: subjects and live authorities are processes, a golden authority is a file of recorded answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from conformance.cases.model import Case
+from conformance.judge.golden import GoldenStore
+from conformance.judge.headers import limits
+from conformance.judge.measure import Measure
+from conformance.judge.output import Bytes, Kept, kept_bytes
+from conformance.outcomes import Ok, Outcome
+from conformance.report.events import Participant
+from conformance.run.steps import Step, read_output, request
+from conformance.subjects.answers import missing_output
+from conformance.subjects.manifest import Manifest
+from conformance.subjects.process import Subject
+from conformance.subjects.protocol import Identity, View
+
+
+class Reply(NamedTuple):
+    """A participant's answer to one step."""
+
+    outcome: Outcome
+    output: Bytes | None = None
+    output_path: Path | None = None
+    seconds: float = 0.0
+    stderr: str = ""
+
+
+class Member:
+    """One process that takes part in a lane."""
+
+    def __init__(self, manifest: Manifest, *, authority: bool, validate: bool) -> None:
+        self.manifest = manifest
+        self.name = manifest.name
+        self.is_authority = authority
+        self.subject = Subject(manifest, validate=validate)
+
+    @property
+    def identity(self) -> Identity:
+        """What it said in its hello; starts it the first time."""
+        return self.subject.identity
+
+    def view(self, op: str) -> View:
+        """Give what its interface shows of the answers to ``op``."""
+        return getattr(self.identity.ops, op, None) or View() if op in {"header", "load", "tensor"} else View()
+
+    def does(self, step: Step) -> bool:
+        """Tell whether its hello declares the step's op, and type where it has one."""
+        declared = getattr(self.identity.ops, step.op)
+        if step.type_name is None:
+            return declared is not None
+        return step.type_name in declared
+
+    def ask(self, step: Step, case: Case, path: Path | None, source: Path | None, folder: Path) -> Reply:
+        """Put the step's request to the process; an answer without its output is a breach of the protocol."""
+        out = folder / f"{self.name.replace('/', '_')}-{step.op}.out"
+        out.unlink(missing_ok=True)
+        message = request(step, path, source, out)
+        answer = self.subject.ask(message, time=case.limits.time, memory=case.limits.memory)
+        outcome: Outcome = answer.outcome
+        if not (isinstance(outcome, Ok) and step.has_output):
+            return Reply(outcome, seconds=answer.elapsed, stderr=answer.stderr_tail)
+        wanted = step.numbers.output_bytes if step.numbers else step.tensor_bytes
+        problem = missing_output(out, wanted or 0)
+        if problem:
+            return Reply(problem, seconds=answer.elapsed, stderr=answer.stderr_tail)
+        return Reply(outcome, read_output(out), out, answer.elapsed, answer.stderr_tail)
+
+    def close(self) -> None:
+        """End the process."""
+        self.subject.close()
+
+    def describe(self) -> Participant:
+        """Give what a report says of it."""
+        identity = self.identity
+        views = (identity.ops.header or View(), identity.ops.load or View())
+        return Participant(
+            name=self.name,
+            version=identity.version,
+            language=identity.language,
+            role="authority" if self.is_authority else "subject",
+            details=identity.details,
+            limits=tuple(dict.fromkeys(words for view in views for words in limits(view))),
+        )
+
+
+def golden_measure(store: GoldenStore, case: Case, authority: str, step: str) -> Measure | None:
+    """Give the recorded answer of an authority to a step, None where none is recorded."""
+    key = case.id.rpartition("/")[2]
+    answer = store.answer(case.suite, key, authority, step)
+    origin = store.authority(case.suite, authority)
+    if answer is None or origin is None:
+        return None
+    output = kept_bytes(answer.output) if isinstance(answer.output, Kept) else answer.output
+    return Measure(authority, answer.outcome, origin.view, output, answer.arrays)
+
+
+def golden_participants(store: GoldenStore, suites: set[str]) -> tuple[Participant, ...]:
+    """Give what the recorded answers of these suites were taken from, each authority and version once."""
+    found: dict[tuple[str, str], Participant] = {}
+    for suite in sorted(suites):
+        file = store.file(suite)
+        for name, origin in file.authorities.items() if file else ():
+            found.setdefault(
+                (name, origin.version),
+                Participant(name, origin.version, origin.language, "golden", origin.details, limits(origin.view)),
+            )
+    return tuple(found.values())
