@@ -16,7 +16,7 @@ FORMS: dict[str, tuple[str, ...]] = {
     "build": ("build", "patch", "cut", "append"),
     "bytes": ("bytes",),
     "model": ("model",),
-    "rows": ("type", "rows", "imatrix"),
+    "rows": ("type", "rows", "imatrix", "x"),
     "blocks": ("type", "blocks"),
     "weights": ("type", "weights", "x"),
 }
@@ -78,13 +78,15 @@ def _model(_case: Entry, parts: dict[str, Entry]) -> Input:
 def _rows(case: Entry, parts: dict[str, Entry]) -> Input:
     name = _type(case, parts)
     plan = parse_float_rows(parts["rows"], name)
-    if "imatrix" not in parts:
-        return RowsInput(name, _recipe(parts["rows"]))
-    weights = parse_float_rows(parts["imatrix"], name)
-    if (weights.rows, weights.cols) != (1, plan.cols):
-        found = f"{weights.rows} rows of {weights.cols}"
-        raise parts["imatrix"].error(f"the imatrix has {found}", f"it is one row of {plan.cols}, as long as the rows")
-    return RowsInput(name, _recipe(parts["rows"]), _recipe(parts["imatrix"]))
+    if "imatrix" in parts:
+        weights = parse_float_rows(parts["imatrix"], name)
+        if (weights.rows, weights.cols) != (1, plan.cols):
+            found = f"{weights.rows} rows of {weights.cols}"
+            raise parts["imatrix"].error(f"the imatrix has {found}", f"it is one row of {plan.cols}, as long as the rows")
+    if "x" in parts:
+        _check_x(parts["x"], name, plan.rows, plan.cols)
+    imatrix, x = (_recipe(parts[key]) if key in parts else None for key in ("imatrix", "x"))
+    return RowsInput(name, _recipe(parts["rows"]), imatrix, x)
 
 
 def _blocks(case: Entry, parts: dict[str, Entry]) -> Input:
@@ -94,17 +96,21 @@ def _blocks(case: Entry, parts: dict[str, Entry]) -> Input:
 
 
 def _dot(case: Entry, parts: dict[str, Entry]) -> Input:
-    """``weights`` is ``{rows: ...}`` or ``{blocks: ...}``; ``x`` has as many rows, or one."""
+    """Raw blocks as weights, and ``x``."""
     name = _type(case, parts)
     if "x" not in parts:
         raise case.error("`x` is missing", "write the float rows that the weights are multiplied with")
-    form, body = parts["weights"].one_of(("rows", "blocks"))
-    weights = parse_float_rows(body, name) if form == "rows" else parse_block_rows(body, name)
-    x = parse_float_rows(parts["x"], name)
-    if x.cols != weights.cols or x.rows not in (1, weights.rows):
-        shapes = f"x has {x.rows} rows of {x.cols}, the weights {weights.rows} of {weights.cols}"
-        raise parts["x"].error(shapes, "give x the same cols, and as many rows (dot) or one (matvec)")
+    weights = parse_block_rows(parts["weights"], name)
+    _check_x(parts["x"], name, weights.rows, weights.cols)
     return DotInput(name, _recipe(parts["weights"]), _recipe(parts["x"]))
+
+
+def _check_x(entry: Entry, type_name: str, rows: int, cols: int) -> None:
+    """Require of ``x`` the weights' cols, and as many rows as they have or one for all."""
+    x = parse_float_rows(entry, type_name)
+    if x.cols != cols or x.rows not in (1, rows):
+        shapes = f"x has {x.rows} rows of {x.cols}, the weights {rows} of {cols}"
+        raise entry.error(shapes, "give x the same cols, and as many rows or one for all")
 
 
 def _type(case: Entry, parts: dict[str, Entry]) -> str:

@@ -31,11 +31,11 @@ _DEFAULT_ASK: dict[type[Input], tuple[str, ...]] = {
     DotInput: ("dot",),
 }
 _ASKABLE: dict[type[Input], tuple[str, ...]] = {
-    FileInput: ("header", "load", "tensor", "dequantize", "write"),
-    ModelInput: ("header", "load", "tensor", "dequantize", "write"),
-    RowsInput: ("quantize", "quantize:ref", "dequantize"),
+    FileInput: ("header", "load", "tensor", "dequantize"),
+    ModelInput: ("header", "load", "tensor", "dequantize"),
+    RowsInput: ("quantize", "quantize:ref", "dequantize", "dot", "dot:simd"),
     BlocksInput: ("dequantize",),
-    DotInput: ("dot", "dot:simd", "matvec", "matvec:simd"),
+    DotInput: ("dot", "dot:simd"),
 }
 
 
@@ -119,7 +119,21 @@ def _ask(entry: Entry, source: Input) -> tuple[str, ...]:
         if op in ask:
             raise item.error(f"`{op}` is asked twice", "take one out")
         ask.append(op)
+    if isinstance(source, RowsInput):
+        _check_rows_ask(entry, ask, source)
     return tuple(ask)
+
+
+def _check_rows_ask(entry: Entry, ask: list[str], source: RowsInput) -> None:
+    """Refuse ops that take in quantized rows or ``x`` where these are not there first."""
+    takes_blocks = [op for op in ask if not op.startswith("quantize")]
+    if takes_blocks and "quantize" not in ask[: ask.index(takes_blocks[0])]:
+        raise entry.error(
+            f"`{takes_blocks[0]}` takes in what `quantize` gives", "ask `quantize` before it, or give `blocks` or `weights`"
+        )
+    dots = [op for op in ask if op.startswith("dot")]
+    if bool(dots) != (source.x is not None):
+        raise entry.error("`dot` and `x` need each other", "ask `dot` and give `x` (float rows), or neither")
 
 
 def _expect(suite: _Suite, entry: Entry, parts: dict[str, Entry], ask: tuple[str, ...], source: Input):  # type: ignore[no-untyped-def]

@@ -22,11 +22,10 @@ MAX_SIZE = 2**28
 
 
 class FloatPlan(NamedTuple):
-    """Parsed rows: their shape, their names (empty where a row has none), and what makes them (float32, (rows, cols))."""
+    """Parsed rows: their shape, and what makes them (float32, (rows, cols))."""
 
     rows: int
     cols: int
-    names: tuple[str, ...]
     make: Callable[[], F32]
 
 
@@ -55,9 +54,23 @@ def block_rows(recipe: Mapping[str, Any], type_name: str) -> tuple[U8, int]:
     return plan.make(), plan.cols
 
 
-def row_names(recipe: Mapping[str, Any], type_name: str) -> tuple[str, ...]:
+def row_names(recipe: Mapping[str, Any]) -> tuple[str, ...]:
     """Give a name for each row of a float recipe; empty for rows that have none. Raises ConfigurationError."""
-    return parse_float_rows(Entry.of(recipe, "rows"), type_name).names
+    return _names(Entry.of(recipe, "rows"))
+
+
+def _names(entry: Entry) -> tuple[str, ...]:
+    form, body = entry.one_of(FLOAT_FORMS)
+    match form:
+        case "special":
+            return tuple(body.mapping())
+        case "concat":
+            return tuple(name for part in body.sequence() for name in _names(part))
+        case "values":
+            return ("",) * len(body.sequence())
+        case _:
+            parts = body.mapping()
+            return ("",) * (parts["rows"].integer(1, MAX_SIZE) if "rows" in parts else 1)
 
 
 def parse_float_rows(entry: Entry, type_name: str) -> FloatPlan:
@@ -88,7 +101,7 @@ def _random_rows(entry: Entry, kind: GgmlType) -> FloatPlan:
         with np.errstate(all="ignore"):
             return numbers if scale is None else numbers * scale
 
-    return FloatPlan(rows, cols, ("",) * rows, make)
+    return FloatPlan(rows, cols, make)
 
 
 def _shape(entry: Entry, parts: dict[str, Entry], kind: GgmlType) -> tuple[int, int]:
@@ -129,7 +142,7 @@ def _special_rows(entry: Entry, kind: GgmlType) -> FloatPlan:
     if not parts:
         raise entry.error("no rows", "name one: {zeros: {fill: 0}}")
     makers = [_special_row(part, kind.block) for part in parts.values()]
-    return FloatPlan(len(makers), kind.block, tuple(parts), lambda: np.stack([make() for make in makers]))
+    return FloatPlan(len(makers), kind.block, lambda: np.stack([make() for make in makers]))
 
 
 def _special_row(entry: Entry, size: int) -> Callable[[], F32]:
@@ -195,14 +208,13 @@ def _value_rows(entry: Entry, kind: GgmlType) -> FloatPlan:
     if len(lengths) != 1 or 0 in lengths:
         raise entry.error("the rows are empty or of different lengths", "write [[...], [...]] with equal lengths")
     _check_cols(entry, len(bits[0]), kind)
-    return FloatPlan(len(bits), len(bits[0]), ("",) * len(bits), lambda: np.array(bits, dtype=np.uint32).view(np.float32))
+    return FloatPlan(len(bits), len(bits[0]), lambda: np.array(bits, dtype=np.uint32).view(np.float32))
 
 
 def _concat_rows(entry: Entry, type_name: str) -> FloatPlan:
     plans = [parse_float_rows(item, type_name) for item in entry.sequence()]
     cols = _same_cols(entry, [plan.cols for plan in plans])
-    names = tuple(name for plan in plans for name in plan.names)
-    return FloatPlan(sum(plan.rows for plan in plans), cols, names, lambda: np.concatenate([plan.make() for plan in plans]))
+    return FloatPlan(sum(plan.rows for plan in plans), cols, lambda: np.concatenate([plan.make() for plan in plans]))
 
 
 def _same_cols(entry: Entry, cols: list[int]) -> int:

@@ -28,9 +28,18 @@ def select(cases: Sequence[Case], patterns: Iterable[str]) -> list[Case]:
     return [case for case in cases if case.id in chosen]
 
 
+def matches(pattern: str, case_id: str) -> bool:
+    """Tell whether ``pattern`` fits an id, whole or up to one of its parts."""
+    return _fits(pattern).fullmatch(case_id) is not None
+
+
+def _fits(pattern: str) -> re.Pattern[str]:
+    return re.compile(_regex(pattern.rstrip("/")) + r"(/.*)?")
+
+
 def _matching(pattern: str, ids: Sequence[str]) -> set[str]:
     """Give the ids that ``pattern`` fits, whole or up to one of their parts."""
-    fits = re.compile(_regex(pattern.rstrip("/")) + r"(/.*)?")
+    fits = _fits(pattern)
     found = {each for each in ids if fits.fullmatch(each)}
     if not found:
         raise UsageError(f"`{pattern}` selects no case", hint=_near(pattern, ids))
