@@ -19,7 +19,7 @@ from conformance import __version__
 from conformance.cases.model import Case, ModelInput
 from conformance.errors import EXIT_DIVERGENCE, EXIT_HARNESS, EXIT_OK, ConfigurationError, GgufConformanceError
 from conformance.judge.golden import GoldenStore
-from conformance.judge.known import KnownLedger, load_known, removal_edit
+from conformance.run.known import KnownLedger, load_known, removal_edit
 from conformance.judge.verdict import is_determined
 from conformance.report.events import (
     FAILING,
@@ -39,6 +39,7 @@ from conformance.subjects.manifest import Manifest
 
 # What a shell gives for a program that a signal ended: 128 + its number.
 EXIT_INTERRUPTED = 130
+INTERRUPTED = "interrupted"
 
 Sink = Callable[[Event], None]
 
@@ -153,12 +154,15 @@ class _Run:
             with _signals():
                 self._work()
         except Interrupted:
-            ended = "interrupted"
+            ended = INTERRUPTED
         except GgufConformanceError as problem:
             failure, ended = problem, f"stopped: {problem.message}"
         finally:
             self.stop.set()
         problems = [] if ended else self._known_problems()
+        idle = [] if ended else self._never_judged()
+        if idle:
+            ended = f"nothing was judged: every selected case was skipped for {', '.join(idle)}"
         code = self._exit_code(problems, ended, failure)
         self.sink(
             RunFinished(
@@ -245,16 +249,16 @@ class _Run:
     def _exit_code(self, problems: list[KnownProblem], ended: str, failure: GgufConformanceError | None) -> int:
         if failure is not None:
             return failure.exit_code
-        if ended:
+        if ended == INTERRUPTED:
             return EXIT_INTERRUPTED
-        if any(problem.kind == "unmatched" for problem in problems) or self._nothing_judged():
+        if ended or any(problem.kind == "unmatched" for problem in problems):
             return EXIT_HARNESS
         failed = any(FAILING & {name for name, count in counter.items() if count} for counter in self.verdicts.values())
         return EXIT_DIVERGENCE if failed else EXIT_OK
 
-    def _nothing_judged(self) -> bool:
-        """No silent green: a subject of which every case was skipped was not tested."""
-        return any(set(self.verdicts.get(manifest.name, ())) <= {"skip"} for manifest in self.plan.subjects)
+    def _never_judged(self) -> list[str]:
+        """No silent green: name the subjects of which every case was skipped."""
+        return [manifest.name for manifest in self.plan.subjects if set(self.verdicts.get(manifest.name, ())) <= {"skip"}]
 
 
 @contextmanager

@@ -35,6 +35,11 @@ class Guard:
         self._groups: set[int] = set()
         self._shell: subprocess.Popen[bytes] | None = None
 
+    @property
+    def pid(self) -> int | None:
+        """The guard's process, if it runs."""
+        return self._shell.pid if self._shell is not None else None
+
     def add(self, group: int) -> None:
         """Note a process group; safe from any thread."""
         with self._lock:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 from types import TracebackType
-
-import msgspec
 
 from conformance.subjects.manifest import Manifest
 from conformance.subjects.one_shot import OneShot
@@ -27,9 +24,8 @@ class Subject:
     def __init__(self, manifest: Manifest, *, validate: bool = False) -> None:
         self.manifest = manifest
         self._identity: Identity | None = None
-        self._numbers = itertools.count(1)
         check = LineCheck() if validate else None
-        self._transport = OneShot(manifest, check) if manifest.one_shot else Session(manifest, self._next_seq, check)
+        self._transport = OneShot(manifest, check) if manifest.one_shot else Session(manifest, check)
 
     def __enter__(self) -> Subject:
         return self
@@ -52,7 +48,7 @@ class Subject:
         return self.start()
 
     def ask(self, request: Request, *, time: float | None = None, memory: int | None = None) -> Answer:
-        """Send ``request`` (its ``seq`` is replaced by the next number) and give what came of it.
+        """Send ``request`` and give what came of it; its ``seq`` is replaced by the next number, counted over all processes.
 
         ``time`` (seconds) and ``memory`` (resident bytes of the process tree) default to the manifest's limits. Raises
         ConfigurationError if the subject never gave a proper hello, or failed to in three successive restarts.
@@ -60,11 +56,8 @@ class Subject:
         self.start()
         limits = self.manifest.limits
         bounds = Bounds(limits.time if time is None else time, limits.memory if memory is None else memory)
-        return self._transport.exchange(msgspec.structs.replace(request, seq=self._next_seq()), bounds)
+        return self._transport.exchange(request, bounds)
 
     def close(self) -> None:
         """End the process and all its descendants. A later ``ask`` starts it again."""
         self._transport.close()
-
-    def _next_seq(self) -> int:
-        return next(self._numbers)

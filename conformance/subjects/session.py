@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
 
 import msgspec
 
@@ -20,14 +20,11 @@ _BREAKS = (Crash, Timeout, Memory, Protocol)  # after these the process is not u
 
 
 class Session:
-    """The process of one subject, restarted when it broke.
+    """The process of one subject, restarted when it broke. Requests, hello included, are numbered over all its processes."""
 
-    ``next_seq`` numbers all requests of the subject, hello included, over all its processes.
-    """
-
-    def __init__(self, manifest: Manifest, next_seq: Callable[[], int], check: LineCheck | None) -> None:
+    def __init__(self, manifest: Manifest, check: LineCheck | None) -> None:
         self._manifest = manifest
-        self._next_seq = next_seq
+        self._numbers = itertools.count(1)
         self._check = check
         self._child: Child | None = None
         self._failed_restarts = 0
@@ -41,11 +38,14 @@ class Session:
         if isinstance(answer, Identity):
             return answer
         tail = child.stderr_tail
-        self.close()
+        self._discard()
         raise hello_error(self._manifest, self._manifest.command, answer, tail)
 
     def exchange(self, request: Request, bounds: Bounds) -> Answer:
-        """Send one request and give what came of it. Raises ConfigurationError if the subject can no longer be started."""
+        """Send one request under the next number and give what came of it.
+
+        Raises ConfigurationError if the subject can no longer be started.
+        """
         try:
             answer = self._exchange(request, bounds)
         except BaseException:
@@ -70,8 +70,9 @@ class Session:
         if (broken := self._unasked(child)) is not None:
             return Answer(broken, child.stderr_tail)
         child.forget_stderr()
-        self._last = f"{op_of(request)}, seq {request.seq}"
-        return self._converse(child, request, bounds)
+        numbered = msgspec.structs.replace(request, seq=next(self._numbers))
+        self._last = f"{op_of(numbered)}, seq {numbered.seq}"
+        return self._converse(child, numbered, bounds)
 
     def _converse(self, child: Child, request: Request, bounds: Bounds) -> Answer:
         watch = Watch(child, bounds.time, bounds.memory)
@@ -99,7 +100,7 @@ class Session:
         return Protocol(f"schema: {problem}", excerpt(line)) if problem else None
 
     def _greet(self, child: Child) -> Identity | Outcome:
-        hello = Hello(seq=self._next_seq(), protocol=PROTOCOL)
+        hello = Hello(seq=next(self._numbers), protocol=PROTOCOL)
         watch = Watch(child, self._manifest.limits.hello, self._manifest.limits.memory)
         line = self._ask_line(child, hello, watch)
         if not isinstance(line, bytes):
