@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from conformance.cases.block_recipe import parse_block_rows
 from conformance.cases.entry import Entry
+from conformance.cases.float_recipe import parse_float_rows
 from conformance.cases.located import LocatedDict
 from conformance.cases.model import BlocksInput, DotInput, FileInput, Input, ModelInput, RowsInput
 from conformance.cases.recipe import parse_file
-from conformance.cases.rows import parse_block_rows, parse_float_rows
 from conformance.ggml_types import BY_NAME
 
 # The keys that make an input, by the key that names its kind.
