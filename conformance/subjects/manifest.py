@@ -131,10 +131,10 @@ class _Document:
     def _note_lines(self, node: yaml.MappingNode, prefix: str) -> None:
         for key, value in node.value:
             path = f"{prefix}{key.value}"
-            line = key.start_mark.line + 1
-            if path in self.lines:
-                raise self.error(f"`{path}` stands twice, first in line {self.lines[path]}", key=path, hint="Keep one of them.")
-            self.lines[path] = line
+            first = self.lines.get(path)
+            self.lines[path] = key.start_mark.line + 1
+            if first is not None:
+                raise self.error(f"`{path}` stands twice, first in line {first}", key=path, hint="Keep one of them.")
             if isinstance(value, yaml.MappingNode):
                 self._note_lines(value, f"{path}.")
 

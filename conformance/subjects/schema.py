@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,7 @@ class LineCheck:
     def __init__(self) -> None:
         import jsonschema  # noqa: PLC0415 - slow to import, and most runs do not validate
 
-        self._jsonschema = jsonschema
+        self._validators = jsonschema.Draft202012Validator
         self._definitions = build_schema()["$defs"]
         self._compiled: dict[str, Any] = {}
 
@@ -96,15 +97,23 @@ class LineCheck:
             return "$: nested too deep"
         if not errors:
             return None
-        error = self._jsonschema.exceptions.best_match(errors)
-        message = _EXACTLY_ONE if any(one.validator == "oneOf" for one in errors) else error.message
-        return f"{error.json_path}: {message[:300]}"
+        if any(error.validator == "oneOf" for error in errors):
+            return f"$: {_EXACTLY_ONE}"
+        error = _deepest(errors)
+        return f"{error.json_path}: {error.message[:300]}"
 
     def _validator(self, name: str) -> Any:
         if name not in self._compiled:
             schema = {"$schema": DIALECT, "$defs": self._definitions, "$ref": f"#/$defs/{name}"}
-            self._compiled[name] = self._jsonschema.Draft202012Validator(schema)
+            self._compiled[name] = self._validators(schema)
         return self._compiled[name]
+
+
+def _deepest(errors: Sequence[Any]) -> Any:
+    """Give the error that lies deepest in the line, of alternatives the one that says more than "not null"."""
+    error = max(errors, key=lambda one: len(one.absolute_path))
+    telling = [one for one in error.context if one.validator_value != "null"]
+    return _deepest(telling) if telling else error
 
 
 def main() -> int:

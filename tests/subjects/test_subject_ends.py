@@ -1,0 +1,84 @@
+"""No process outlives its subject, nor the harness."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from subject_helpers import HERE, PREAMBLE, asked, carriers, header, wait_until
+
+from conformance.outcomes import Ok, Timeout
+from conformance.subjects.guard import GUARD
+from conformance.subjects.process import Subject
+
+
+def test_a_descendant_in_a_session_of_its_own_dies_with_the_subject(make, mark):
+    script = """
+def answer(request, sound):
+    subprocess.Popen(["sleep", "600"], start_new_session=True)
+    time.sleep(600)
+serve(answer)
+"""
+    with Subject(make(PREAMBLE + script)) as subject:
+        assert subject.ask(header(), time=1).outcome == Timeout(1)
+        assert wait_until(lambda: not carriers(mark))
+
+
+def test_an_interrupt_leaves_no_process(make, mark):
+    manifest = make(PREAMBLE + "serve(lambda request, sound: (os.kill(os.getppid(), signal.SIGINT), time.sleep(600)))")
+    with pytest.raises(KeyboardInterrupt):
+        asked(manifest)
+    assert wait_until(lambda: not carriers(mark))
+
+
+def test_after_an_interrupt_the_subject_answers_the_next_request_and_not_the_last(make):
+    script = """
+def answer(request, sound):
+    if request["seq"] == 2:
+        os.kill(os.getppid(), signal.SIGINT)
+        time.sleep(0.5)
+    say(sound)
+serve(answer)
+"""
+    with Subject(make(PREAMBLE + script)) as subject:
+        with pytest.raises(KeyboardInterrupt):
+            subject.ask(header())
+        assert isinstance(subject.ask(header()).outcome, Ok)
+
+
+HARNESS = f"""
+import sys
+sys.path[:0] = [{str(HERE)!r}]
+from subject_helpers import FAKES, header
+from conformance.subjects.manifest import find_manifest
+from conformance.subjects.process import Subject
+with Subject(find_manifest(FAKES / "hang-stubborn")) as subject:
+    subject.ask(header())
+    print("asked", flush=True)
+    subject.ask(header(), time=600)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_killed_harness_leaves_no_subject(number, mark):
+    harness = subprocess.Popen([sys.executable, "-c", HARNESS], stdout=subprocess.PIPE)
+    assert harness.stdout.readline() == b"asked\n"
+    assert len(carriers(mark)) >= 4  # harness, guard, fake, its reference
+    harness.send_signal(number)
+    harness.wait()
+    harness.stdout.close()
+    assert wait_until(lambda: not carriers(mark))
+
+
+def test_a_killed_guard_is_replaced_and_knows_the_subjects_of_before(make, mark):
+    manifest = make(PREAMBLE + "serve(lambda request, sound: say(sound))")
+    with Subject(manifest) as first:
+        first.start()
+        os.kill(GUARD.pid, signal.SIGKILL)
+        os.waitid(os.P_PID, GUARD.pid, os.WEXITED | os.WNOWAIT)
+        with Subject(manifest) as second:
+            second.start()
+            assert len(carriers(mark)) == 2
+            GUARD.stop()
+            assert wait_until(lambda: not carriers(mark))

@@ -1,0 +1,198 @@
+"""Manifests: what they may say, and what an author is told who says something else."""
+
+import sys
+
+import pytest
+
+from conformance.errors import ConfigurationError
+from conformance.subjects import manifest as module
+from conformance.subjects.manifest import Manifest, SubjectLimits, find_manifest, load_manifest, parse_size
+
+FULL = """
+name: full
+language: python
+command: ["{python}", "-u", "{dir}/run.py", "${HOME}"]
+build: [[cargo, build, "--a b"], "make -C {dir}"]
+limits: {time: 1.5, memory: 512MiB, line: 4096, hello: 3}
+profile: gguf-py
+env: {WHERE: "{dir}"}
+divergences: known.yaml
+one_shot: true
+"""
+LEAST = "name: least\nlanguage: python\ncommand: ['{python}']\n"
+
+
+@pytest.fixture
+def write(tmp_path):
+    def _write(text, name="adapter.yaml"):
+        (tmp_path / name).write_text(text)
+        return tmp_path / name
+
+    return _write
+
+
+def test_a_full_manifest(write, tmp_path):
+    (tmp_path / "run.py").touch()
+    (tmp_path / "known.yaml").touch()
+    assert load_manifest(write(FULL)) == Manifest(
+        name="full",
+        language="python",
+        command=(sys.executable, "-u", f"{tmp_path}/run.py", "${HOME}"),
+        build=("cargo build '--a b'", f"make -C {tmp_path}"),
+        limits=SubjectLimits(time=1.5, memory=512 * 1024 * 1024, line=4096, hello=3),
+        profile="gguf-py",
+        env={"WHERE": str(tmp_path)},
+        divergences=tmp_path / "known.yaml",
+        one_shot=True,
+        folder=tmp_path,
+        source=tmp_path / "adapter.yaml",
+    )
+
+
+def test_the_least_manifest_and_its_defaults(write, tmp_path):
+    manifest = load_manifest(write(LEAST).parent)
+    assert (manifest.profile, manifest.build, manifest.divergences, manifest.one_shot) == ("llama.cpp", (), None, False)
+    assert manifest.limits == SubjectLimits(time=60.0, memory=2 * 1024**3, line=64 * 1024**2, hello=30.0)
+    (tmp_path / "divergences.yaml").touch()
+    assert load_manifest(tmp_path).divergences == tmp_path / "divergences.yaml"
+
+
+def test_a_relative_program_is_the_folders(write, tmp_path):
+    (tmp_path / "run").touch(mode=0o755)
+    assert load_manifest(write("name: a\nlanguage: c\ncommand: [./run]\n")).command == (f"{tmp_path}/run",)
+
+
+def test_subjects_on_the_harness_interpreter_find_its_packages(write, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", "/elsewhere")
+    monkeypatch.setenv("SHARED", "harness")
+    manifest = load_manifest(write(f"{LEAST}env: {{SHARED: manifest}}\n"))
+    first, second = manifest.environment["PYTHONPATH"].split(":")
+    assert (first, second) == (str(module.AUTHORITIES_FOLDER.parents[2]), "/elsewhere")
+    assert manifest.environment["SHARED"] == "manifest"
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [(4096, 4096), ("4096", 4096), ("1KiB", 1024), ("512 MiB", 536870912), ("2GiB", 2147483648), ("7B", 7)],
+)
+def test_sizes(text, size):
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["2GB", "-1", "1.5GiB", "", "GiB"])
+def test_no_sizes(text):
+    with pytest.raises(ValueError, match="such as 512MiB"):
+        parse_size(text)
+
+
+# Each: what is appended to the least manifest, the line, the message, a part of the hint.
+WRONG = [
+    ("comand: [x]", 4, "unknown key `comand`", "Did you mean `command`?"),
+    ("limits: {tmie: 3}", 4, "unknown key `limits.tmie`", "Did you mean `time`?"),
+    ("limits:\n  memory: 2GB", 5, "`limits.memory`: '2GB' is no size in bytes", ""),
+    ("limits: {time: 0}", 4, "`limits.time` is 0", "A limit is a positive number."),
+    ("limits: {time: fast}", 4, "`limits.time`: expected `float | null`, got `str`", ""),
+    ("limits: 3", 4, "`limits`: expected `object`, got `int`", ""),
+    ("profile: llamacpp", 4, "`profile`: invalid enum value 'llamacpp'", ""),
+    ("env: {A: 1}", 4, "`env[...]`: expected `str`, got `int`", ""),
+    ("one_shot: maybe", 4, "`one_shot`: expected `bool`, got `str`", ""),
+    ("build: [[cargo], '{crate}']", 4, "`build`: unknown placeholder `{crate}`", "Known: {python}, {dir}."),
+    ("divergences: gone.yaml", 4, "`divergences`: no file ", "leave the key out"),
+    ("name: again", 4, "`name` stands twice, first in line 1", ""),
+]
+
+
+@pytest.mark.parametrize(("text", "line", "message", "hint"), WRONG)
+def test_a_wrong_manifest_is_told_where_and_how(write, text, line, message, hint):
+    source = write(f"{LEAST}{text}\n")
+    with pytest.raises(ConfigurationError) as raised:
+        load_manifest(source)
+    assert raised.value.exit_code == 3
+    assert raised.value.where == f"{source}:{line}"
+    assert raised.value.message.startswith(message)
+    assert hint in raised.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("name: [", "not YAML: "),
+        ("", "a manifest is a mapping of keys, not empty"),
+        ("- a", "a manifest is a mapping of keys, not a list"),
+        ("name: a\nlanguage: c\n", "the key `command` is missing"),
+        ("name: a\nlanguage: c\ncommand: []\n", "`command` is empty"),
+        ("name: a\nlanguage: c\ncommand: run me\n", "`command`: expected `array`, got `str`"),
+    ],
+)
+def test_no_manifest_at_all(write, text, message):
+    with pytest.raises(ConfigurationError) as raised:
+        load_manifest(write(text))
+    assert raised.value.message.startswith(message)
+    assert raised.value.hint
+
+
+def test_yaml_that_is_not_utf_8(tmp_path):
+    (tmp_path / "adapter.yaml").write_bytes(b"name: \xff\n")
+    with pytest.raises(ConfigurationError, match="byte 6 is not UTF-8"):
+        load_manifest(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("[no-such-program-here]", "the command `no-such-program-here` is not on PATH"),
+        ("['{dir}/target/adapter']", "/target/adapter does not exist"),
+        ("['{dir}/adapter.yaml']", "/adapter.yaml is not an executable file"),
+        ("['{python}', '{dir}/dist/main.py']", "/dist/main.py does not exist"),
+    ],
+)
+def test_a_missing_command_names_the_build(write, command, message):
+    source = write(f"name: a\nlanguage: rust\ncommand: {command}\nbuild: [cargo build --release]\n")
+    with pytest.raises(ConfigurationError) as raised:
+        load_manifest(source)
+    assert raised.value.message.endswith(message)
+    assert raised.value.hint == f"Build it first: cd {source.parent} && cargo build --release"
+    assert load_manifest(source, check_command=False).name == "a"
+
+
+# By name or path
+
+
+@pytest.fixture
+def adapters(tmp_path, monkeypatch):
+    for name in ("candle", "gguf-js"):
+        (tmp_path / "adapters" / name).mkdir(parents=True)
+        (tmp_path / "adapters" / name / "adapter.yaml").write_text(LEAST.replace("least", name))
+    (tmp_path / "authorities").mkdir()
+    (tmp_path / "authorities" / "llama.cpp.yaml").write_text(LEAST.replace("least", "llama.cpp"))
+    monkeypatch.setattr(module, "adapters_root", lambda: tmp_path / "adapters")
+    monkeypatch.setattr(module, "AUTHORITIES_FOLDER", tmp_path / "authorities")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "adapters"
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ("candle", "candle"),
+        ("llama.cpp", "llama.cpp"),
+        ("adapters/gguf-js", "gguf-js"),
+        ("adapters/gguf-js/adapter.yaml", "gguf-js"),
+        ("adapters/gguf-js/adapter", "gguf-js"),
+    ],
+)
+def test_finding(adapters, given, name):
+    assert find_manifest(given).name == name
+
+
+def test_an_unknown_name_lists_the_known(adapters):
+    with pytest.raises(ConfigurationError) as raised:
+        find_manifest("kandle")
+    assert "no subject 'kandle'" in raised.value.message
+    assert raised.value.hint.startswith("Did you mean candle? Known subjects: candle, gguf-js, llama.cpp.")
+
+
+def test_a_folder_without_a_manifest(adapters, tmp_path):
+    (tmp_path / "adapters" / "empty").mkdir()
+    with pytest.raises(ConfigurationError, match="cannot read the manifest: No such file"):
+        find_manifest("adapters/empty")

@@ -1,0 +1,43 @@
+"""A subject that cannot be started or gives no proper hello: one error that says what to do."""
+
+import pytest
+from subject_helpers import asked
+
+from conformance.errors import ConfigurationError
+
+
+def test_hello_error_names_subject_command_answer_and_stderr(make):
+    script = "import sys\nsys.exit('libggml.so.0: cannot open shared object file')"
+    with pytest.raises(ConfigurationError) as raised:
+        asked(make(script, keys="build: [[cargo, build, --release]]"))
+    told = str(raised.value)
+    assert "adapter.yaml" in told
+    assert "subject made: no hello: the process ended (exit 1) before it answered" in told
+    assert "subject.py" in told
+    assert "libggml.so.0: cannot open shared object file" in told
+    assert "cargo build --release" in told
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ('{"seq":1,"ok":{"name":"x"}}', "ok: Object missing required field `version`"),
+        ('{"seq":1,"error":"no licence"}', "hello was not answered with ok; it said: {"),
+        ('{"seq":2,"ok":{}}', "wrong seq: expected 1, got 2"),
+        ("", "not JSON: an empty line"),
+        ("[]", "Expected `object`, got `array`"),
+    ],
+)
+def test_malformed_hellos(make, answer, told):
+    script = f"import sys\nsys.stdin.readline()\nprint({answer!r}, flush=True)\nsys.stdin.read()"
+    with pytest.raises(ConfigurationError) as raised:
+        asked(make(script))
+    assert told in raised.value.message
+
+
+def test_a_file_that_cannot_be_executed_is_said_to_be_one(make, tmp_path):
+    (tmp_path / "program").write_bytes(b"\x7fELF no program at all")
+    (tmp_path / "program").chmod(0o755)
+    manifest = make("", command='["{dir}/program"]')
+    with pytest.raises(ConfigurationError, match=r"cannot start `.*program`: Exec format error"):
+        asked(manifest)
