@@ -209,7 +209,7 @@ def test_hostile_text_is_escaped_wherever_it_stands(tmp_path: Path) -> None:
     assert not [character for character in shown if not character.isprintable() and character != "\n"]
     escaped = r"\x1b[2J\x1b]0;owned\x07\r\n\u202e\xff\x9b"
     assert f'k{escaped}  str     "{escaped}"\n' in shown
-    assert f'  str[1]   "{escaped}"\n' in shown
+    assert f'  str[1]  "{escaped}"\n' in shown
     assert f"n{escaped}" in shown
     assert r"a\x1b[31m.gguf" in shown
 
