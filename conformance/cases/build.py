@@ -10,7 +10,7 @@ from conformance.cases.entry import Entry, nearest
 from conformance.cases.fieldmap import Field, FieldMap, Single
 from conformance.cases.pieces import Writer
 from conformance.cases.plan import WIDTHS, FilePlan, Pair, Scalar, Tensor
-from conformance.cases.recipe import parse_file, scalar_bits
+from conformance.cases.recipe import PATCH_FORMS, parse_file, scalar_bits
 
 _ALIGNMENT_KEY = b"general.alignment"
 _DEFAULT_ALIGNMENT = 32
@@ -117,12 +117,17 @@ def _finished(built: Built, plan: FilePlan) -> Built:
 def _patch_bytes(entry: Entry, field: Field, order: str) -> bytes:
     """Give what a patch writes over ``field``: exactly the field's width."""
     if entry.is_mapping():
-        raw = entry.one_of(("hex",))[1].hexadecimal()
+        form, body = entry.one_of(PATCH_FORMS)
+        if form == "fill":
+            return bytes([body.integer(0, 255)]) * field.length
+        raw = body.hexadecimal()
         if len(raw) != field.length:
             raise entry.error(f"{len(raw)} bytes for `{field.path}`", f"the field has {field.length}; write as many")
         return raw
     if field.kind not in WIDTHS:
-        raise entry.error(f"`{field.path}` is no number but {field.kind}", f"write {{hex: ...}} with {field.length} bytes")
+        raise entry.error(
+            f"`{field.path}` is no number but {field.kind}", f"write {{hex: ...}} with {field.length} bytes, or {{fill: 0}}"
+        )
     signed = f"i{field.kind[1:]}" if field.kind.startswith("u") and str(entry.value).strip().startswith("-") else field.kind
     return scalar_bits(signed, entry).to_bytes(field.length, "little" if order == "little" else "big")
 

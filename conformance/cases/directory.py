@@ -119,4 +119,5 @@ def pattern(number: int, size: int) -> bytes:
 def _number_bytes(array: NumberArray, order: Literal["little", "big"]) -> bytes:
     width = WIDTHS[array.kind]
     sign = "<" if order == "little" else ">"
-    return np.resize(np.array(array.bits, dtype=f"{sign}u{width}"), array.count).tobytes()
+    # np.resize gives native byte order whatever it is given, so the order comes last.
+    return np.resize(np.array(array.bits, dtype=f"u{width}"), array.count).astype(f"{sign}u{width}").tobytes()

@@ -44,6 +44,7 @@ FILE_KEYS = (
 )
 ITEM_KINDS = (*WIDTHS, "str", "array")
 VALUE_FORMS = (*WIDTHS, "str", "array", "nested", "raw")
+PATCH_FORMS = ("hex", "fill")
 TENSOR_KEYS = ("name", "type", "dims", "offset", "data")
 # The value type that a plain list of numbers has as data of a tensor type.
 _NATIVE = {"F32": "f32", "F64": "f64", "I8": "i8", "I16": "i16", "I32": "i32", "I64": "i64"}
@@ -251,5 +252,7 @@ def _numbers(kind: str, entry: Entry) -> Data:
 
 def _patch(path: str, entry: Entry) -> Patch:
     if entry.is_mapping():
-        entry.one_of(("hex",))[1].hexadecimal()
+        entry.one_of(PATCH_FORMS)
+    elif entry.is_list():
+        raise entry.error("a patch is no list", "write a number, {hex: 00ff} or {fill: 0}")
     return Patch(path, entry)
