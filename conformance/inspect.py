@@ -194,7 +194,7 @@ def _find(file: impl.File, wanted: str, path: Path) -> impl.Tensor:
     for tensor in file.tensors:
         if tensor.name == wanted:
             return tensor
-    if wanted.isdecimal() and wanted.isascii() and int(wanted) < len(file.tensors):
+    if wanted.isdecimal() and int(wanted) < len(file.tensors):
         return file.tensors[int(wanted)]
     from difflib import get_close_matches  # noqa: PLC0415 - only an error needs it
 
@@ -226,8 +226,9 @@ def _values(tensor: impl.Tensor, file: impl.File, limit: int) -> TensorValues:
 
 def _broken(path: Path, error: impl.GgufError) -> BrokenFileError:
     from conformance.report.hexdump import hexdump_lines  # noqa: PLC0415 - only an error needs it
+    from conformance.report.text import one_line  # noqa: PLC0415 - the same
 
-    message = f"{error.reject_class} at byte {error.at}, {error.field}: {error.problem}"
+    message = one_line(f"{error.reject_class} at byte {error.at}, {error.field}: {error.problem}")
     lines = [*hexdump_lines(_bytes_around(path, error.at, error.field)), error.hint]
     return BrokenFileError(message, where=_shown(path), hint="\n  ".join(lines))
 

@@ -10,12 +10,15 @@ import subprocess
 import sys
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
+import impl
 from conformance.errors import UsageError
-from conformance.inspect import BrokenFileError, describe, render, to_json
+from conformance.inspect import BrokenFileError, Description, describe, render, to_json
 from conformance.report.console import make_console
 
 U8, U32, F32, BOOL, STR, ARRAY, U64, F64 = 0, 4, 6, 7, 8, 9, 10, 12
@@ -75,10 +78,14 @@ def small(path: Path) -> Path:
     return path
 
 
-def rendered(path: Path, **asked: object) -> str:
+def printed(description: Description) -> str:
     out = io.StringIO()
-    render(describe(path, **asked), make_console(out, width=60))  # type: ignore[arg-type] # keywords as the test gives them
+    render(description, make_console(out, width=60))
     return out.getvalue()
+
+
+def rendered(path: Path, **asked: Any) -> str:
+    return printed(describe(path, **asked))
 
 
 def test_the_whole_view_of_a_small_file(small: Path) -> None:
@@ -170,8 +177,6 @@ def test_values_that_are_no_blocks_and_values_that_cannot_be_had(path: Path) -> 
 
 def test_only_the_blocks_that_are_shown_are_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path.write_bytes(gguf([], [(b"w", T_Q8_0, (3200,), q8_0(1.0, [3] * 32) * 100)]))
-    import impl  # noqa: PLC0415 - to watch it
-
     asked = []
     dequantize = impl.dequantize
     monkeypatch.setattr(
@@ -205,7 +210,7 @@ def test_hostile_text_is_escaped_wherever_it_stands(tmp_path: Path) -> None:
             [(b"n" + HOSTILE, T_F32, (1,), bytes(4))],
         )
     )
-    shown = rendered(path) + rendered(path, tensor="0")
+    shown = rendered(path) + rendered(path, tensor="0") + printed(msgspec.structs.replace(describe(path), problem="\x1b[2J"))
     assert not [character for character in shown if not character.isprintable() and character != "\n"]
     escaped = r"\x1b[2J\x1b]0;owned\x07\r\n\u202e\xff\x9b"
     assert f'k{escaped}  str     "{escaped}"\n' in shown
@@ -267,10 +272,19 @@ def test_an_empty_file_is_broken_too(path: Path) -> None:
 
 def test_hostile_text_in_an_error_is_escaped(path: Path) -> None:
     path.write_bytes(gguf([pair(HOSTILE, U8, b"\0"), pair(HOSTILE, U8, b"\0")]))
-    with pytest.raises(BrokenFileError) as caught:
+    with pytest.raises(BrokenFileError, match="duplicate-key") as caught:
         describe(path)
-    assert "duplicate-key" in str(caught.value)
-    assert not [character for character in str(caught.value) if not character.isprintable() and character != "\n"]
+    assert caught.value.message.isprintable()
+
+
+def test_an_error_that_the_reference_left_raw_is_escaped_too(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: Path) -> impl.File:
+        raise impl.GgufError("bad-key", "key \x1b[2J", field="kv[0].key", at=0)
+
+    path.write_bytes(b"GGUF")
+    monkeypatch.setattr(impl, "open", refuse, raising=False)
+    with pytest.raises(BrokenFileError, match=r"key \\x1b\[2J"):
+        describe(path)
 
 
 def test_missing_data_leaves_the_header_readable_and_is_told(path: Path) -> None:
