@@ -1,0 +1,237 @@
+"""A run as one value, folded from its events: what every view shows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from conformance.errors import EXIT_AUTHORITY_MISSING, EXIT_DIVERGENCE, EXIT_HARNESS, EXIT_OK, EXIT_USAGE, ConfigurationError
+from conformance.judge.divergence import Divergence
+from conformance.report.events import FAILING, FORMAT, Agreement, CaseResult, Counts, Event, KnownProblem, RunFinished, RunStarted
+from conformance.report.text import number, one_line
+
+EXIT_MEANINGS = {
+    EXIT_OK: "all as expected",
+    EXIT_DIVERGENCE: "a divergence, a stale entry or drift",
+    EXIT_USAGE: "wrong usage",
+    EXIT_HARNESS: "the harness or its configuration failed, or the run is incomplete",
+    EXIT_AUTHORITY_MISSING: "an authority is missing",
+}
+
+
+@dataclass
+class Tally:
+    """Verdicts and amounts of one participant, in one suite or in all."""
+
+    cases: int = 0
+    verdicts: Counter[str] = field(default_factory=Counter)
+    counts: Counts = field(default_factory=Counts)
+
+    def add(self, other: Tally) -> None:
+        """Add another tally to this one."""
+        self.cases += other.cases
+        self.verdicts.update(other.verdicts)
+        self.counts += other.counts
+
+    @property
+    def failed(self) -> int:
+        """The number of verdicts that fail a run."""
+        return sum(count for verdict, count in self.verdicts.items() if verdict in FAILING)
+
+
+class Failure(NamedTuple):
+    """One divergence of a result that fails the run, or such a result that has none (``divergence`` None)."""
+
+    result: CaseResult
+    divergence: Divergence | None
+
+    @property
+    def signature(self) -> str:
+        """What tells this failure from others of another kind."""
+        if self.divergence is not None:
+            return self.divergence.signature
+        return f"{self.result.verdict}: {self.result.reason}" if self.result.reason else self.result.verdict
+
+
+def suite_of(case: str) -> str:
+    """Give the id without its last part; an id of one part is its own suite."""
+    return case.rpartition("/")[0] or case
+
+
+def key_of(case: str) -> str:
+    """Give the last part of the id."""
+    return case.rpartition("/")[2]
+
+
+class RunSummary:
+    """What a stream's events add up to, at any moment of the run.
+
+    ``tallies[suite, who]``; ``failed`` are the results that fail the run; ``skipped[who, reason]`` and ``known[who, reason]`` list
+    case ids; ``agreement[who, authority]`` counts steps; ``problems`` are entries of divergences files that no longer hold.
+    """
+
+    def __init__(self, where: str = "") -> None:
+        self._where = where
+        self.started: RunStarted | None = None
+        self.finished: RunFinished | None = None
+        self.tallies: dict[tuple[str, str], Tally] = {}
+        self.failed: list[CaseResult] = []
+        self.skipped: dict[tuple[str, str], list[str]] = {}
+        self.known: dict[tuple[str, str], list[str]] = {}
+        self.agreement: dict[tuple[str, str], Agreement] = {}
+        self.problems: list[KnownProblem] = []
+        self.seen: set[str] = set()
+
+    def add(self, event: Event) -> None:
+        """Fold one event in. Raises ConfigurationError where the events do not make one stream."""
+        if isinstance(event, RunStarted):
+            self._start(event)
+        elif self.started is None:
+            raise self._wrong("does not begin with a run-started event", "the start of the file is missing")
+        elif self.finished is not None:
+            raise self._wrong("goes on after its run-finished event", "give one run's events at a time")
+        elif isinstance(event, RunFinished):
+            self.finished = event
+        elif isinstance(event, KnownProblem):
+            self.problems.append(event)
+        else:
+            self._count(event)
+
+    def _start(self, event: RunStarted) -> None:
+        if self.started is not None:
+            raise self._wrong("has a second run-started event", "give one run's events at a time")
+        if event.format != FORMAT:
+            hint = f"make the report with gguf-conformance {one_line(event.version)}"
+            raise self._wrong(f"has format {event.format}; this version reads format {FORMAT}", hint)
+        self.started = event
+
+    def _wrong(self, problem: str, hint: str) -> ConfigurationError:
+        return ConfigurationError(f"the event stream {problem}", where=self._where, hint=hint)
+
+    def close(self) -> RunStarted:
+        """Give the opening event of a stream that has been read to its end. Raises ConfigurationError where there was none."""
+        if self.started is None:
+            raise self._wrong("has no whole event", "the run ended before it began; run it again")
+        return self.started
+
+    def _count(self, result: CaseResult) -> None:
+        self.seen.add(result.case)
+        tally = self.tallies.setdefault((suite_of(result.case), result.who), Tally())
+        tally.add(Tally(1, Counter([result.verdict]), result.counts))
+        self._count_agreement(result)
+        if result.verdict in FAILING:
+            self.failed.append(result)
+        if result.verdict == "skip":
+            self.skipped.setdefault((result.who, result.reason or "no reason given"), []).append(result.case)
+        if result.verdict == "known":
+            for reason in result.known or (result.reason or "no reason given",):
+                self.known.setdefault((result.who, reason), []).append(result.case)
+
+    def _count_agreement(self, result: CaseResult) -> None:
+        for authority, agreement in result.agreement.items():
+            before = self.agreement.get((result.who, authority), Agreement())
+            same, different = before.same + agreement.same, before.different + agreement.different
+            self.agreement[result.who, authority] = Agreement(same, different)
+
+    @property
+    def participants(self) -> list[str]:
+        """Names in the order of the hello: first as the run began, then as results came."""
+        announced = [participant.name for participant in self.started.participants] if self.started else []
+        return list(dict.fromkeys([*announced, *(who for _, who in self.tallies)]))
+
+    @property
+    def rows(self) -> list[tuple[str, str, Tally]]:
+        """Suite, who and tally, by suite and then in the order of participants."""
+        place = {who: index for index, who in enumerate(self.participants)}
+        return [
+            (suite, who, self.tallies[suite, who]) for suite, who in sorted(self.tallies, key=lambda row: (row[0], place[row[1]]))
+        ]
+
+    def total(self, who: str) -> Tally:
+        """Add up one participant's suites; stale entries, which belong to no case, count among its verdicts here only."""
+        total = Tally()
+        for (_, name), tally in self.tallies.items():
+            if name == who:
+                total.add(tally)
+        total.verdicts["stale"] += sum(problem.kind == "stale" and problem.subject == who for problem in self.problems)
+        return total
+
+    @property
+    def totals(self) -> list[tuple[str, Tally]]:
+        """Each participant with results, and its total."""
+        return [(who, total) for who in self.participants if (total := self.total(who)).cases]
+
+    @property
+    def failures(self) -> list[Failure]:
+        """All divergences of the results that failed, in the order in which they came."""
+        return [Failure(result, divergence) for result in self.failed for divergence in result.divergences or (None,)]
+
+    @property
+    def warning(self) -> str:
+        """Why this stream must not be read as a whole run; empty for a whole one."""
+        if self.started is None:
+            return ""
+        done = f"{number(len(self.seen))} of {number(self.started.cases)} cases"
+        if self.finished is None:
+            return f"TRUNCATED: {done}, the run did not finish"
+        if self.finished.ended_early:
+            label = "ENDED EARLY" if len(self.seen) < self.started.cases else "NOT VALID"
+            return f"{label}: {done}, {one_line(self.finished.ended_early)}"
+        if len(self.seen) != self.started.cases:
+            return f"INCOMPLETE: {done} have a result, though the run says that it finished"
+        return self._contradiction()
+
+    def _contradiction(self) -> str:
+        """Hold the closing event against the results: a stream that lost lines, or was edited, adds up to something else."""
+        told = self.finished.verdicts if self.finished else {}
+        for who, verdicts in told.items():
+            here = self.total(who).verdicts
+            for verdict in sorted({*verdicts, *here}):
+                if verdicts.get(verdict, 0) != here[verdict]:
+                    held, said = number(here[verdict]), number(verdicts.get(verdict, 0))
+                    return f"INCONSISTENT: {one_line(who)} has {held} {one_line(verdict)} in the stream, {said} at its end"
+        if self.finished and self.finished.exit_code == EXIT_OK and (self.failed or self.problems):
+            return "INCONSISTENT: the stream holds failures, its end says exit 0"
+        return ""
+
+    @property
+    def exit_code(self) -> int:
+        """The run's exit code; EXIT_HARNESS where the stream says none or says 0 and is not whole."""
+        if self.finished is None or (self.finished.exit_code == EXIT_OK and self.warning):
+            return EXIT_HARNESS
+        return self.finished.exit_code
+
+    @property
+    def exit_meaning(self) -> str:
+        """What the exit code says."""
+        return EXIT_MEANINGS.get(self.exit_code, "ended by a signal" if self.exit_code > 128 else "unknown")
+
+
+def summarize(events: Iterable[Event], where: str = "") -> RunSummary:
+    """Fold a whole stream; ``where`` names it in errors.
+
+    Raises ConfigurationError where it has no events or they do not make one stream.
+    """
+    summary = RunSummary(where)
+    for event in events:
+        summary.add(event)
+    summary.close()
+    return summary
+
+
+def choose(failures: list[Failure], limit: int) -> tuple[list[Failure], list[Failure]]:
+    """Choose up to ``limit`` failures to show in full, and give the rest.
+
+    The first of each signature and participant goes before a second of any; both lists keep the order of the run.
+    """
+    kinds: set[tuple[str, str]] = set()
+    first: list[int] = []
+    repeated: list[int] = []
+    for index, failure in enumerate(failures):
+        kind = (failure.result.who, failure.signature)
+        (repeated if kind in kinds else first).append(index)
+        kinds.add(kind)
+    shown = set([*first, *repeated][:limit])
+    return [failures[index] for index in sorted(shown)], [one for index, one in enumerate(failures) if index not in shown]
