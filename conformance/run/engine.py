@@ -19,7 +19,6 @@ from conformance import __version__
 from conformance.cases.model import Case, ModelInput
 from conformance.errors import EXIT_DIVERGENCE, EXIT_HARNESS, EXIT_OK, ConfigurationError, GgufConformanceError
 from conformance.judge.golden import GoldenStore
-from conformance.run.known import KnownLedger, load_known, removal_edit
 from conformance.judge.verdict import is_determined
 from conformance.report.events import (
     FAILING,
@@ -33,6 +32,7 @@ from conformance.report.events import (
     RunStarted,
 )
 from conformance.run.execute import LEADERS, Lane, Setting
+from conformance.run.known import KnownLedger, known_problems, load_known
 from conformance.run.participants import Member, golden_participants
 from conformance.run.prepare import Locate
 from conformance.subjects.manifest import Manifest
@@ -78,7 +78,7 @@ def run(plan: RunPlan, sink: Sink) -> int:
         require_golden(plan)
     ledgers = {manifest.name: KnownLedger(load_known(manifest.divergences)) for manifest in plan.subjects}
     with tempfile.TemporaryDirectory(prefix="gguf-conformance-", ignore_cleanup_errors=True) as work:
-        lanes = [_lane(plan, Path(work)) for _ in range(max(1, min(plan.jobs, len(plan.cases))))]
+        lanes = [make_lane(plan, Path(work)) for _ in range(max(1, min(plan.jobs, len(plan.cases))))]
         try:
             participants = _participants(plan, lanes[0])
             return _Run(plan, sink, ledgers, lanes, participants).go()
@@ -108,7 +108,8 @@ def _recorded(store: GoldenStore, case: Case, profile: str) -> bool:
     return file is not None and case.id.rpartition("/")[2] in file.cases
 
 
-def _lane(plan: RunPlan, work: Path) -> Lane:
+def make_lane(plan: RunPlan, work: Path) -> Lane:
+    """Give a lane with processes of its own; ``work`` is where it keeps the files of its cases."""
     members = [Member(manifest, authority=True, validate=plan.validate) for manifest in plan.authorities]
     members += [Member(manifest, authority=False, validate=plan.validate) for manifest in plan.subjects]
     return Lane(members, Setting(plan.store, plan.locate, plan.live, plan.profile, plan.command, work))
@@ -226,21 +227,11 @@ class _Run:
         return ledger.apply(result) if ledger else result
 
     def _known_problems(self) -> list[KnownProblem]:
-        problems = []
-        for manifest in self.plan.subjects:
-            ledger, file = self.ledgers[manifest.name], str(manifest.divergences or "")
-            for kind, entries in (("unmatched", ledger.unmatched(self.plan.all_ids)), ("stale", ledger.stale())):
-                problems += [
-                    KnownProblem(
-                        subject=manifest.name,
-                        kind="stale" if kind == "stale" else "unmatched",
-                        pattern=entry.pattern,
-                        signature=entry.signature,
-                        file=file,
-                        edit=removal_edit(entry),
-                    )
-                    for entry in entries
-                ]
+        problems = [
+            problem
+            for manifest in self.plan.subjects
+            for problem in known_problems(manifest, self.ledgers[manifest.name], self.plan.all_ids)
+        ]
         for problem in problems:
             self.verdicts.setdefault(problem.subject, Counter())["stale"] += problem.kind == "stale"
             self.sink(problem)

@@ -50,11 +50,11 @@ class Lane:
             execution.run()
             return execution.results()
 
-    def record(self, case: Case) -> dict[str, dict[str, GoldenAnswer]]:
-        """Run a case and give the authorities' answers as golden files keep them."""
+    def record(self, case: Case) -> tuple[list[CaseResult], dict[str, dict[str, GoldenAnswer]]]:
+        """Run a case and give, beside the results, the authorities' answers as golden files keep them."""
         with self._execution(case) as execution:
             execution.run()
-            return execution.recorded
+            return execution.results(), execution.recorded
 
     def _execution(self, case: Case) -> Execution:
         return Execution(case, self.members, self.setting)

@@ -13,7 +13,8 @@ import yaml
 from conformance.cases.select import matches
 from conformance.errors import ConfigurationError
 from conformance.judge.divergence import Divergence
-from conformance.report.events import CaseResult
+from conformance.report.events import CaseResult, KnownProblem
+from conformance.subjects.manifest import Manifest
 
 FIELDS = ("pattern", "signature", "kind", "reason", "link")
 
@@ -64,24 +65,30 @@ class KnownLedger:
         names = list(ids)
         return [entry for entry in self.entries if not any(matches(entry.pattern, name) for name in names)]
 
+    def note(self, case: str, signatures: Iterable[str]) -> list[KnownDivergence]:
+        """Note that a case was run and which signatures it showed; gives the entries that cover it."""
+        here = [entry for entry in self.entries if matches(entry.pattern, case)]
+        shown = set(signatures)
+        self._ran.update(here)
+        self._seen.update(entry for entry in here if entry.signature in shown)
+        return here
+
     def apply(self, result: CaseResult) -> CaseResult:
         """Give ``result`` with verdict ``known`` where every divergence is a known one.
 
         A new divergence bears a remark where an entry covers the case with another signature, and the entry that would make
         it known.
         """
-        here = [entry for entry in self.entries if matches(entry.pattern, result.case)]
-        self._ran.update(here)
-        by_signature = {entry.signature: entry for entry in here}
-        met = [by_signature[d.signature] for d in result.divergences if d.signature in by_signature]
-        self._seen.update(met)
-        new = [d for d in result.divergences if d.signature not in by_signature]
-        if not new and not met:
+        here = self.note(result.case, (divergence.signature for divergence in result.divergences))
+        known = {entry.signature: entry for entry in here}
+        met = [known[divergence.signature] for divergence in result.divergences if divergence.signature in known]
+        if not result.divergences or not here:
             return result
-        verdict = result.verdict if new else "known"
-        divergences = tuple(d if d.signature in by_signature else _with_remark(d, result.case, here) for d in result.divergences)
         return msgspec.structs.replace(
-            result, verdict=verdict, divergences=divergences, known=tuple(f"{entry.kind}: {entry.reason}" for entry in met)
+            result,
+            verdict="known" if len(met) == len(result.divergences) else result.verdict,
+            divergences=tuple(d if d.signature in known else _with_remark(d, result.case, here) for d in result.divergences),
+            known=tuple(f"{entry.kind}: {entry.reason}" for entry in met),
         )
 
     def stale(self) -> list[KnownDivergence]:
@@ -90,8 +97,6 @@ class KnownLedger:
 
 
 def _with_remark(divergence: Divergence, case: str, here: list[KnownDivergence]) -> Divergence:
-    if not here:
-        return divergence
     nearest = get_close_matches(divergence.signature, [entry.signature for entry in here], n=1, cutoff=0.0)[0]
     remarks = (
         f"a known divergence covers this case with another signature: {nearest}",
@@ -111,6 +116,18 @@ def entry_yaml(pattern: str, signature: str) -> str:
     return f"- {text.strip()}"
 
 
-def removal_edit(entry: KnownDivergence) -> str:
-    """Say which entry to delete."""
-    return f"delete the entry with pattern {entry.pattern!r} and signature {entry.signature!r}"
+def known_problems(manifest: Manifest, ledger: KnownLedger, all_ids: Iterable[str]) -> list[KnownProblem]:
+    """Give the entries whose pattern matches no case, then those that no case that was run shows any more."""
+    unmatched = [_problem(manifest, "unmatched", entry) for entry in ledger.unmatched(all_ids)]
+    return unmatched + [_problem(manifest, "stale", entry) for entry in ledger.stale()]
+
+
+def _problem(manifest: Manifest, kind: Literal["stale", "unmatched"], entry: KnownDivergence) -> KnownProblem:
+    return KnownProblem(
+        subject=manifest.name,
+        kind=kind,
+        pattern=entry.pattern,
+        signature=entry.signature,
+        file=str(manifest.divergences),
+        edit=f"delete the entry with pattern {entry.pattern!r} and signature {entry.signature!r}",
+    )

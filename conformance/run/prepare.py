@@ -60,7 +60,7 @@ def prepare(case: Case, folder: Path, locate: Locate) -> Prepared:
             blocks, cols = block_rows(recipe, name)
             return Prepared(numbers=NumbersInput(name, len(blocks), cols, blocks_path=_save(folder / "blocks.bin", blocks)))
         case DotInput(type=name, weights=weights, x=x):
-            blocks, cols = block_rows(weights["blocks"], name)
+            blocks, cols = block_rows(weights, name)
             x_path = _save_x(folder, x, name, (len(blocks), cols))
             source = _save(folder / "weights.bin", blocks)
             return Prepared(numbers=NumbersInput(name, len(blocks), cols, blocks_path=source, x_path=x_path))
@@ -78,7 +78,7 @@ def _rows(source: RowsInput, folder: Path) -> NumbersInput:
         x_path=_save_x(folder, source.x, source.type, (rows, cols)) if source.x else None,
         imatrix_path=None if imatrix is None else _save(folder / "imatrix.f32", imatrix),
         values=values,
-        names=row_names(source.recipe, source.type),
+        names=row_names(source.recipe),
     )
 
 

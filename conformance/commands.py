@@ -1,0 +1,170 @@
+"""What each command does, once its words are parsed: make a plan, run it, show it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import cast
+
+import msgspec
+from rich.console import Console
+from rich.markdown import Markdown
+
+from conformance.cases.model import Case, ModelInput
+from conformance.errors import EXIT_DIVERGENCE, EXIT_OK
+from conformance.judge.golden import GoldenStore
+from conformance.report.console import Color, make_console
+from conformance.report.events import CaseResult, Event, EventLog
+from conformance.report.terminal import TerminalView
+from conformance.report.write import prepare_folder, write_reports
+from conformance.run.engine import run
+from conformance.run.setup import Options, live_authorities, load_cases, locator, make_plan
+
+
+def run_command(options: Options, folder: Path | None, color: str) -> int:
+    """Run, show the result on the terminal and write reports to ``folder`` if there is one; gives the exit code."""
+    plan = make_plan(options, _say)
+    with ExitStack() as stack:
+        view = stack.enter_context(TerminalView(color=cast("Color", color), reports=folder))
+        sinks = [view.on_event]
+        if folder is not None:
+            stack.callback(_write_reports, folder)
+            sinks.append(EventLog(stack.enter_context(prepare_folder(folder).open("wb"))).write)
+
+        def sink(event: Event) -> None:
+            for each in reversed(sinks):  # the log first: what is shown is kept
+                each(event)
+
+        code = run(plan, sink)
+        view.finish()
+    return code
+
+
+def _write_reports(folder: Path) -> None:
+    write_reports(folder / "events.ndjson", folder)
+
+
+def _say(phase: str, done: int | None = None, total: int | None = None) -> None:
+    """Tell on stderr what a long step does; percentages only where somebody watches."""
+    if done is None or total is None:
+        sys.stderr.write(f"{phase}\n")
+    elif sys.stderr.isatty():
+        sys.stderr.write(f"\r{phase}: {100 * done // max(total, 1)}%{'' if done < total else chr(10)}")
+    sys.stderr.flush()
+
+
+def list_command(options: Options, *, as_json: bool) -> None:
+    """Print the selected cases, one a line."""
+    chosen, _ = load_cases(options)
+    if as_json:
+        rows = [{"id": c.id, "ask": c.ask, "covers": c.covers, "spec": c.spec, "note": c.note, "expect": c.expect} for c in chosen]
+        sys.stdout.write(msgspec.json.format(msgspec.json.encode(rows), indent=1).decode() + "\n")
+        return
+    width = max(len(case.id) for case in chosen)
+    for case in chosen:
+        sys.stdout.write(f"{case.id:<{width}}  {' '.join(case.ask)}{_about(case)}\n")
+
+
+def _about(case: Case) -> str:
+    return f"  [{' '.join(case.covers)}]" if case.covers else ""
+
+
+def explain_command(options: Options, color: str) -> int:
+    """Run the cases and print each one's full report; gives the exit code of the run."""
+    from conformance.report.case_results import group
+    from conformance.report.markdown import case_markdown
+
+    results: list[CaseResult] = []
+    events: list[Event] = []
+    code = run(make_plan(options, _say), events.append)
+    results = [event for event in events if isinstance(event, CaseResult)]
+    console = make_console(sys.stdout, cast("Color", color), None)
+    for case in group(results):
+        _print_markdown(console, case_markdown(case))
+    return code
+
+
+def _print_markdown(console: Console, text: str) -> None:
+    """Render for a person at a terminal; leave the Markdown as it is in a pipe."""
+    if console.is_terminal:
+        console.print(Markdown(text))
+    else:
+        sys.stdout.write(text)
+
+
+def record_command(options: Options) -> int:
+    """Record golden answers; 1 where an authority is not what a case declares."""
+    from conformance.run.record import record
+
+    chosen, _ = load_cases(options)
+    with _counter(len(chosen)) as count:
+        recorded = record(chosen, live_authorities(), GoldenStore(options.root / "golden"), locator(_say), count)
+    for path in recorded.files:
+        sys.stdout.write(f"recorded {path}\n")
+    for result in recorded.refused:
+        sys.stderr.write(f"not recorded: {result.case}: {result.who}: {result.reason}\n")
+    return EXIT_DIVERGENCE if recorded.refused else EXIT_OK
+
+
+class _Counter:
+    """Counts cases on stderr."""
+
+    def __init__(self, total: int) -> None:
+        self.total = total
+        self.done = 0
+
+    def __call__(self, case: Case) -> None:
+        self.done += 1
+        if sys.stderr.isatty():
+            sys.stderr.write(f"\r\x1b[K{self.done}/{self.total} {case.id}")
+        elif self.done % 50 == 0:
+            sys.stderr.write(f"{self.done}/{self.total}\n")
+        sys.stderr.flush()
+
+
+@contextmanager
+def _counter(total: int) -> Iterator[_Counter]:
+    yield _Counter(total)
+    if sys.stderr.isatty():
+        sys.stderr.write("\r\x1b[K")
+
+
+def doctor_command(color: str, *, as_json: bool) -> int:
+    """Print the diagnosis; 0 if nothing fails, else the exit code of the gravest finding."""
+    from conformance.doctor import diagnose
+    from conformance.doctor_view import exit_code, render
+
+    checks = diagnose()
+    if as_json:
+        sys.stdout.write(msgspec.json.format(msgspec.json.encode(checks), indent=1).decode() + "\n")
+    else:
+        render(checks, make_console(sys.stdout, cast("Color", color), None))
+    return exit_code(checks)
+
+
+def inspect_command(file: Path, color: str, *, tensor: str | None, values: int, show_all: bool, as_json: bool) -> int:
+    """Print what a file holds; 1 where its data is not all there."""
+    from conformance.inspect import describe, render, to_json
+
+    description = describe(file, tensor=tensor, values=values, whole=show_all)
+    if as_json:
+        sys.stdout.write(to_json(description) + "\n")
+    else:
+        render(description, make_console(sys.stdout, cast("Color", color), None))
+    return EXIT_DIVERGENCE if description.problem else EXIT_OK
+
+
+def fetch_command(options: Options) -> int:
+    """Fetch the files of the selected model cases; prints where each is."""
+    from conformance.models import fetch_all
+
+    chosen, _ = load_cases(options)
+    for path in fetch_all(_models(chosen), _say):
+        sys.stdout.write(f"{path}\n")
+    return EXIT_OK
+
+
+def _models(cases: Sequence[Case]) -> list[ModelInput]:
+    return [case.input for case in cases if isinstance(case.input, ModelInput)]

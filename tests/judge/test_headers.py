@@ -1,0 +1,119 @@
+"""Comparison of headers: each kind of difference has its path; what an interface cannot show is not judged."""
+
+import msgspec
+import pytest
+
+from conformance.judge.golden import record_answer
+from conformance.judge.headers import LONG_ARRAY, coarser, general_path, header_differences, limits, reduce_header
+from conformance.judge.measure import Given, Measure, differences
+from conformance.outcomes import Ok
+from conformance.subjects.protocol import View
+from conformance.values import Boxed, Header, HexText, Pair, TensorInfo
+
+BASE = Header(
+    3,
+    32,
+    128,
+    [Pair("a", "u32", "7"), Pair("b", "array", ["1", "2"], "u8"), Pair("c", "str", "x")],
+    [TensorInfo("t", 8, ["32", "2"], "0", "68")],
+)
+
+
+def _with_pair(index: int, **changes: object) -> Header:
+    pairs = list(BASE.kv)
+    pairs[index] = msgspec.structs.replace(pairs[index], **changes)
+    return msgspec.structs.replace(BASE, kv=pairs)
+
+
+def _with_tensor(**changes: object) -> Header:
+    return msgspec.structs.replace(BASE, tensors=[msgspec.structs.replace(BASE.tensors[0], **changes)])
+
+
+@pytest.mark.parametrize(
+    ("found", "paths"),
+    [
+        (BASE, []),
+        (msgspec.structs.replace(BASE, version=2, data_offset=96), ["version", "data_offset"]),
+        (_with_pair(0, value="8"), ["kv[0].value"]),
+        (_with_pair(0, type="i32"), ["kv[0].type"]),
+        (_with_pair(0, key="A"), ["kv[0].key"]),
+        (_with_pair(1, value=["1", "3"]), ["kv[1].value[1]"]),
+        (_with_pair(1, value=["1"]), ["kv[1].value.length", "kv[1].value[1]"]),
+        (_with_pair(1, items="i8"), ["kv[1].value.items"]),
+        (_with_pair(1, items=None), []),
+        (msgspec.structs.replace(BASE, kv=BASE.kv[:2]), ["n_kv"]),
+        (msgspec.structs.replace(BASE, tensors=[]), ["n_tensors"]),
+        (_with_tensor(dims=["2", "32"]), ["tensors[0].dims"]),
+        (_with_tensor(type=7, nbytes="48"), ["tensors[0].type", "tensors[0].nbytes"]),
+    ],
+)
+def test_differences_have_their_paths(found: Header, paths: list[str]) -> None:
+    assert [difference.path for difference in header_differences(BASE, found)] == paths
+
+
+def test_paths_lose_their_indices_in_signatures() -> None:
+    assert general_path("kv[3].value[17].length") == "kv[*].value[*].length"
+
+
+def _pair_header(pair: Pair) -> Header:
+    return Header(3, 32, 0, [pair], [])
+
+
+@pytest.mark.parametrize(
+    ("view", "ours", "theirs"),
+    [
+        (View(strings="c"), Pair("k\0x", "str", "a\0b"), Pair("k", "str", "a")),
+        (View(strings="c"), Pair("k", "array", ["a\0b"], "str"), Pair("k", "array", ["a"], "str")),
+        (View(strings="lossy"), Pair(HexText("ff41"), "str", Boxed(hex="ff")), Pair("\ufffdA", "str", "\ufffd")),
+        (View(integers="double"), Pair("k", "u64", "9007199254740993"), Pair("k", "u64", "9007199254740992")),
+    ],
+)
+def test_a_view_hides_just_what_it_says(view: View, ours: Pair, theirs: Pair) -> None:
+    left, right = _pair_header(ours), _pair_header(theirs)
+    assert list(header_differences(left, right))
+    assert not list(header_differences(reduce_header(left, view), reduce_header(right, view)))
+    assert limits(view)
+
+
+def test_dims_of_one_at_the_end_do_not_show_through_ne() -> None:
+    padded = _with_tensor(dims=["32", "2", "1", "1"])
+    assert list(header_differences(BASE, padded))
+    view = View(dims="ne")
+    assert not list(header_differences(reduce_header(BASE, view), reduce_header(padded, view)))
+
+
+def test_order_is_not_judged_where_it_does_not_show() -> None:
+    turned = msgspec.structs.replace(BASE, kv=BASE.kv[::-1])
+    view = View(ordered=False)
+    assert list(header_differences(BASE, turned))
+    assert not list(header_differences(reduce_header(BASE, view), reduce_header(turned, view)))
+
+
+def test_the_coarser_view_shows_only_what_both_show() -> None:
+    assert coarser(View(strings="c"), View(dims="ne", ordered=False)) == View(strings="c", dims="ne", ordered=False)
+
+
+def _long(changed: int | None = None) -> Header:
+    values = [str(number) for number in range(40 * LONG_ARRAY)]
+    if changed is not None:
+        values[changed] = "x"
+    return _pair_header(Pair("tokens", "array", list(values), "str"))
+
+
+def _recorded(view: View = View()) -> Measure:  # noqa: B008 - frozen
+    answer = record_answer(Ok(_long()), None)
+    return Measure("llama.cpp", answer.outcome, view, None, answer.arrays)
+
+
+def test_a_long_array_is_held_to_its_digests() -> None:
+    assert differences("header", "-", _recorded(), Given(Ok(_long())), None) == []
+    (divergence,) = differences("header", "-", _recorded(), Given(Ok(_long(1500))), None)
+    assert divergence.signature == "header:-:digest:kv[*].value[*]"
+    assert divergence.field == "kv[0].value[1024]"
+
+
+def test_digests_of_what_a_subject_cannot_show_are_not_compared() -> None:
+    assert differences("header", "-", _recorded(), Given(Ok(_long(1500)), View(strings="lossy")), None) == []
+    other = _pair_header(Pair("other", "array", [], "str"))
+    (divergence,) = differences("header", "-", _recorded(), Given(Ok(other), View(strings="lossy")), None)
+    assert divergence.field == "kv[0].key"
