@@ -1,0 +1,97 @@
+"""A small corpus of its own, judged by the reference under the authorities' names: the plumbing, without the library."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import pytest
+
+from conformance.cases.load import load_suites
+from conformance.judge.golden import GoldenStore
+from conformance.report.events import CaseResult, Event, KnownProblem, RunFinished
+from conformance.run.engine import RunPlan, run
+from conformance.run.record import record
+from conformance.subjects.manifest import Manifest, find_manifest
+
+CASES = """
+suite: small/files
+defaults: {expect: {llama.cpp: accept, gguf-py: accept, spec: accept}}
+cases:
+  plain: {build: {kv: [{key: a, u32: 7}]}}
+  tensor: {build: {tensors: [{name: t, type: F32, dims: [4]}]}, ask: [header, load, tensor]}
+  alignment-0:
+    build: {kv: [{key: general.alignment, u32: 0}]}
+    expect: {llama.cpp: {reject: bad-alignment}, gguf-py: {reject: bad-alignment}, spec: {reject: bad-alignment}}
+"""
+BLOCKS = """
+suite: small/blocks
+cases:
+  q8_0: {type: Q8_0, rows: {random: {seed: 1, rows: 4, cols: 1024, distribution: normal}}}
+  q4_k: {type: Q4_K, blocks: {random: {seed: 2, rows: 2, cols: 512}}}
+"""
+
+
+class Ran(NamedTuple):
+    """What a run gave."""
+
+    code: int
+    events: list[Event]
+
+    @property
+    def verdicts(self) -> dict[tuple[str, str], str]:
+        """By case and participant."""
+        return {(e.case, e.who): e.verdict for e in self.events if isinstance(e, CaseResult)}
+
+    @property
+    def problems(self) -> list[KnownProblem]:
+        return [e for e in self.events if isinstance(e, KnownProblem)]
+
+    @property
+    def finished(self) -> RunFinished:
+        (last,) = [e for e in self.events if isinstance(e, RunFinished)]
+        assert self.events[-1] is last
+        return last
+
+
+class Bench:
+    """A corpus in a folder, and runs over it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.store = GoldenStore(root / "golden")
+        self.impl = find_manifest("impl")
+        self.stored_scale = find_manifest("q8_0-stored-scale")
+        self.authorities = [msgspec.structs.replace(self.impl, name=name) for name in ("llama.cpp", "gguf-py")]
+
+    def write(self, suite: str, text: str) -> None:
+        path = self.root / f"{suite}.yaml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def record(self) -> None:
+        cases = load_suites(self.root)
+        assert not record(cases, self.authorities, self.store, lambda model: Path(model.member), lambda case: None).refused
+
+    def run(self, *subjects: Manifest, live: bool = True, select: str = "", **changes: object) -> Ran:
+        cases = load_suites(self.root)
+        plan = RunPlan(
+            cases=[case for case in cases if case.id.startswith(select)],
+            all_ids=[case.id for case in cases],
+            subjects=subjects,
+            authorities=self.authorities if live else (),
+            store=GoldenStore(self.root / "golden"),
+            locate=lambda model: Path(model.member),
+            profile=None,
+            jobs=1,
+            command="gguf-conformance run",
+        )._replace(**changes)
+        events: list[Event] = []
+        return Ran(run(plan, events.append), events)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    made = Bench(tmp_path / "cases")
+    made.write("small/files", CASES)
+    made.write("small/blocks", BLOCKS)
+    return made

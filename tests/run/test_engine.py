@@ -1,0 +1,164 @@
+"""Whole runs over a small corpus: verdicts, exit codes, golden answers and drift, known divergences."""
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from conformance.errors import ConfigurationError
+from conformance.report.events import CaseResult, Counts, RunStarted
+from conformance.subjects.manifest import Manifest
+from tests.run.conftest import Bench
+
+SIGNATURE = "quantize:Q8_0:bytes:qs"
+
+
+def test_the_reference_passes_live_and_golden(bench: Bench) -> None:
+    bench.record()
+    for live in (True, False):
+        ran = bench.run(bench.impl, live=live)
+        assert ran.code == 0
+        assert {verdict for (_, who), verdict in ran.verdicts.items() if who == "impl"} == {"pass"}
+        counts = ran.finished.counts["impl"]
+        assert (counts.blocks, counts.bytes, counts.values) == (4 * 32 * 2 + 4, 4 * 32 * 34 + 16, 4 * 1024 + 2 * 512)
+        assert (counts.files, counts.tensors) == (3, 1)
+        opening = ran.events[0]
+        assert isinstance(opening, RunStarted)
+        assert opening.oracle == ("live" if live else "golden")
+        assert opening.cases == 5
+
+
+def test_a_divergence_fails_live_and_golden(bench: Bench) -> None:
+    bench.record()
+    for live, signature in ((True, SIGNATURE), (False, "quantize:Q8_0:digest:blocks")):
+        ran = bench.run(bench.stored_scale, live=live)
+        assert ran.code == 1
+        assert ran.verdicts["small/blocks/q8_0", "q8_0-stored-scale"] == "diverge"
+        (result,) = [e for e in ran.events if isinstance(e, CaseResult) and e.verdict == "diverge"]
+        assert [divergence.signature for divergence in result.divergences] == [signature]
+        assert result.repeat == "gguf-conformance run --select small/blocks/q8_0"
+
+
+def test_without_the_authority_a_subject_does_not_dequantize_wrong_blocks(bench: Bench) -> None:
+    """What it would be compared with was made from other blocks: one fault must not be counted twice."""
+    bench.record()
+    ran = bench.run(bench.stored_scale, live=False, select="small/blocks/q8_0")
+    (result,) = [e for e in ran.events if isinstance(e, CaseResult)]
+    assert result.counts.values == 0
+    assert result.counts.bytes == 4 * 32 * 34
+
+
+def test_golden_without_recorded_answers_is_no_run(bench: Bench) -> None:
+    with pytest.raises(ConfigurationError, match="no recorded answers of llama.cpp for small/blocks/q4_k and 4 more"):
+        bench.run(bench.impl, live=False)
+
+
+def test_an_authority_that_answers_otherwise_than_recorded_is_drift(bench: Bench) -> None:
+    bench.record()
+    path = bench.store.path("small/files")
+    text = path.read_text()
+    assert '"value":"7"' in text
+    path.write_text(text.replace('"value":"7"', '"value":"8"'))
+    ran = bench.run(bench.impl)
+    assert ran.code == 1
+    assert ran.verdicts["small/files/plain", "llama.cpp"] == "authority-drift"
+    assert ran.verdicts["small/files/plain", "impl"] == "pass"
+
+
+def test_an_authority_that_is_not_as_the_case_declares_is_drift(bench: Bench) -> None:
+    wrong = CASES_WITH_A_WRONG_CLAIM
+    bench.write("small/files", wrong)
+    ran = bench.run(bench.impl, select="small/files")
+    assert ran.code == 1
+    assert ran.verdicts["small/files/wrong", "llama.cpp"] == "authority-drift"
+    assert ran.verdicts["small/files/right", "llama.cpp"] == "pass"
+
+
+CASES_WITH_A_WRONG_CLAIM = """
+suite: small/files
+defaults: {expect: {llama.cpp: accept, gguf-py: accept, spec: accept}}
+cases:
+  wrong:
+    build: {kv: [{key: a, u32: 7}]}
+    expect: {llama.cpp: {reject: bad-key}}
+  right: {build: {kv: [{key: a, u32: 7}]}}
+"""
+
+
+def _with_known(manifest: Manifest, folder: Path, *entries: dict[str, str]) -> Manifest:
+    path = folder / "divergences.yaml"
+    path.write_text(json.dumps({"divergences": [{"kind": "bug", "reason": "why", **entry} for entry in entries]}))
+    return msgspec.structs.replace(manifest, divergences=path)
+
+
+def test_a_known_divergence_passes(bench: Bench, tmp_path: Path) -> None:
+    subject = _with_known(bench.stored_scale, tmp_path, {"pattern": "small/blocks/*", "signature": SIGNATURE})
+    ran = bench.run(subject)
+    assert ran.code == 0
+    assert ran.verdicts["small/blocks/q8_0", subject.name] == "known"
+    (result,) = [e for e in ran.events if isinstance(e, CaseResult) and e.verdict == "known"]
+    assert result.known == ("bug: why",)
+
+
+def test_a_known_divergence_that_is_gone_is_stale(bench: Bench, tmp_path: Path) -> None:
+    subject = _with_known(bench.impl, tmp_path, {"pattern": "small/blocks/*", "signature": SIGNATURE})
+    ran = bench.run(subject)
+    assert ran.code == 1
+    (problem,) = ran.problems
+    assert (problem.kind, problem.pattern) == ("stale", "small/blocks/*")
+    assert "delete the entry" in problem.edit
+    assert ran.finished.verdicts["impl"]["stale"] == 1
+
+
+def test_a_known_divergence_with_another_signature_fails_and_prints_the_entry(bench: Bench, tmp_path: Path) -> None:
+    subject = _with_known(bench.stored_scale, tmp_path, {"pattern": "small/blocks/q8_0", "signature": "quantize:Q8_0:bytes:d"})
+    ran = bench.run(subject)
+    assert ran.code == 1
+    (result,) = [e for e in ran.events if isinstance(e, CaseResult) and e.verdict == "diverge"]
+    remarks = " ".join(result.divergences[0].remarks)
+    assert "another signature: quantize:Q8_0:bytes:d" in remarks
+    assert f"signature: '{SIGNATURE}'" in remarks or f"signature: {SIGNATURE}" in remarks
+
+
+def test_a_known_divergence_whose_pattern_matches_nothing_is_a_configuration_error(bench: Bench, tmp_path: Path) -> None:
+    subject = _with_known(bench.impl, tmp_path, {"pattern": "small/blocks/q9_9", "signature": SIGNATURE})
+    ran = bench.run(subject)
+    assert ran.code == 3
+    assert [problem.kind for problem in ran.problems] == ["unmatched"]
+
+
+def test_an_entry_of_cases_that_were_not_selected_is_left_alone(bench: Bench, tmp_path: Path) -> None:
+    subject = _with_known(bench.impl, tmp_path, {"pattern": "small/blocks/*", "signature": SIGNATURE})
+    assert bench.run(subject, select="small/files").code == 0
+
+
+def test_a_run_in_which_everything_was_skipped_is_not_green(bench: Bench) -> None:
+    bench.write("small/blocks", BLOCKS_NOBODY_CLAIMS)
+    ran = bench.run(bench.impl, select="small/blocks")
+    assert ran.code == 3
+    assert "every selected case was skipped for impl" in ran.finished.ended_early
+    assert ran.finished.counts["impl"] == Counts()
+
+
+BLOCKS_NOBODY_CLAIMS = """
+suite: small/blocks
+cases:
+  iq1_s: {type: IQ1_S, blocks: {random: {seed: 2, rows: 2, cols: 512}}}
+"""
+
+
+def test_profile_of_the_run_overrides_the_manifests(bench: Bench) -> None:
+    bench.write("small/files", CASES_WHERE_PROFILES_DIFFER)
+    for profile, verdict in (("llama.cpp", "pass"), ("spec", "diverge")):
+        ran = bench.run(bench.impl, select="small/files", profile=profile)
+        assert ran.verdicts["small/files/dup", "impl"] == verdict
+
+
+CASES_WHERE_PROFILES_DIFFER = """
+suite: small/files
+cases:
+  dup:
+    build: {kv: [{key: a, u32: 7}, {key: a, u32: 8}]}
+    expect: {llama.cpp: {reject: duplicate-key}, gguf-py: {reject: duplicate-key}, spec: accept}
+"""
