@@ -70,7 +70,7 @@ class Bench:
 
     def record(self) -> None:
         cases = load_suites(self.root)
-        assert not record(cases, self.authorities, self.store, lambda model: Path(model.member), lambda case: None).refused
+        assert not record(cases, self.authorities, self.store, lambda model: Path(model.member), lambda _: None).refused
 
     def run(self, *subjects: Manifest, live: bool = True, select: str = "", **changes: object) -> Ran:
         cases = load_suites(self.root)

@@ -50,7 +50,7 @@ def test_without_the_authority_a_subject_does_not_dequantize_wrong_blocks(bench:
 
 
 def test_golden_without_recorded_answers_is_no_run(bench: Bench) -> None:
-    with pytest.raises(ConfigurationError, match="no recorded answers of llama.cpp for small/blocks/q4_k and 4 more"):
+    with pytest.raises(ConfigurationError, match=r"no recorded answers of llama\.cpp for small/blocks/q4_k and 4 more"):
         bench.run(bench.impl, live=False)
 
 
