@@ -24,26 +24,30 @@ from conformance.run.setup import Options, live_authorities, load_cases, locator
 
 
 def run_command(options: Options, folder: Path | None, color: str) -> int:
-    """Run, show the result on the terminal and write reports to ``folder`` if there is one; gives the exit code."""
+    """Run, show the result on the terminal and write reports to ``folder`` if there is one; gives the exit code.
+
+    Reports are written of a run that ends early too; one that could not begin leaves none.
+    """
     plan = make_plan(options, _say)
+    began = False
     with ExitStack() as stack:
         view = stack.enter_context(TerminalView(color=cast("Color", color), reports=folder))
-        sinks = [view.on_event]
-        if folder is not None:
-            stack.callback(_write_reports, folder)
-            sinks.append(EventLog(stack.enter_context(prepare_folder(folder).open("wb"))).write)
+        log = EventLog(stack.enter_context(prepare_folder(folder).open("wb"))) if folder else None
 
         def sink(event: Event) -> None:
-            for each in reversed(sinks):  # the log first: what is shown is kept
-                each(event)
+            nonlocal began
+            began = True
+            if log is not None:
+                log.write(event)  # first: what is shown is kept
+            view.on_event(event)
 
-        code = run(plan, sink)
-        view.finish()
-    return code
-
-
-def _write_reports(folder: Path) -> None:
-    write_reports(folder / "events.ndjson", folder)
+        try:
+            return run(plan, sink)
+        finally:
+            if began:
+                view.finish()
+                if folder is not None:
+                    write_reports(folder / "events.ndjson", folder)
 
 
 def _say(phase: str, done: int | None = None, total: int | None = None) -> None:
@@ -76,7 +80,6 @@ def explain_command(options: Options, color: str) -> int:
     from conformance.report.case_results import group
     from conformance.report.markdown import case_markdown
 
-    results: list[CaseResult] = []
     events: list[Event] = []
     code = run(make_plan(options, _say), events.append)
     results = [event for event in events if isinstance(event, CaseResult)]
