@@ -1,4 +1,5 @@
 import re
+from urllib.parse import unquote
 
 import msgspec
 import pytest
@@ -114,7 +115,7 @@ def test_hostile_ids_stay_in_the_folder(hostile):
     assert [path.name for path in hostile.parent.iterdir()] == ["below"]
     links = parse(hostile / "summary.md").links
     assert len(links) == 2
-    assert all((hostile / link.replace("%25", "%")).is_file() for link in links)
+    assert all((hostile / unquote(link)).is_file() for link in links)
 
 
 @pytest.mark.parametrize(
@@ -151,6 +152,18 @@ def test_a_note_stays_the_text_it_is(tmp_path, text):
         == set()
     )
     assert len(page.headings) == 5
+
+
+def test_fences_in_data_end_no_block(tmp_path):
+    recipe = "a: 1\n```\n# no heading\n`````\n"
+    stderr = "````\n<b>\n"
+    answer = Answered("newreader", "header", "crash SIGABRT", stderr=stderr)
+    write_reports((started(1), result("a/b", "diverge", recipe=recipe, answers=(answer,)), finished()), tmp_path)
+    page = parse(tmp_path / "cases/a/b.md")
+    assert page.headings == ["a/b", "newreader diverges from llama.cpp", "Answers", "Input", "Repeat", "Versions"]
+    assert recipe in page.blocks
+    assert stderr in page.blocks
+    assert "html_block" not in page.kinds
 
 
 def with_summary(text: str) -> Divergence:

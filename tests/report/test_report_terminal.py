@@ -11,6 +11,7 @@ from report_samples import BYTE, GREEN, HOSTILE, LIBRARY, OTHERS, RICH, finished
 from conformance.errors import ConfigurationError
 from conformance.report.command import report_command
 from conformance.report.console import wants_color
+from conformance.report.events import Answered
 from conformance.report.terminal import TerminalView
 from conformance.report.text import one_line
 
@@ -147,6 +148,16 @@ def test_a_death_shows_the_end_of_stderr():
     assert "(56 earlier lines left out)" in text
     assert "frame 55" not in text
     assert "attempt to divide by zero" in text
+
+
+def test_a_failure_shows_its_own_answer_and_no_other(tmp_path):
+    answers = (
+        Answered("newreader", "header", "reject other", message="mine"),
+        Answered("llama.cpp", "header", "reject bad-magic", message="its"),
+    )
+    text = shown((started(1), result("a/b", "diverge", answers=answers), finished()))
+    assert "answered   header: reject other: mine\n" in text
+    assert "its" not in text.split("newreader diverges")[1]
 
 
 def test_skips_and_knowns_have_reasons_and_suites():
