@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 import impl
-from conformance.errors import EXIT_DIVERGENCE, EXIT_OK, GgufConformanceError, UsageError
+from conformance.errors import EXIT_DIVERGENCE, GgufConformanceError, UsageError
 from impl.container.values import Numbers, Strings
 
 if TYPE_CHECKING:
@@ -85,11 +85,6 @@ class Description(msgspec.Struct, frozen=True):
     values: TensorValues | None = None
     problem: str = ""
     whole: bool = False
-
-    @property
-    def exit_code(self) -> int:
-        """0 for a sound file, 1 for one whose data is not all there."""
-        return EXIT_DIVERGENCE if self.problem else EXIT_OK
 
 
 def describe(path: Path, *, tensor: str | None = None, values: int = VALUES, whole: bool = False) -> Description:
