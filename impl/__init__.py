@@ -1,0 +1,37 @@
+"""The reference implementation: reads GGUF files as llama.cpp does, and ggml's blocks bit for bit as ggml does.
+
+The library's face is ``open``, ``quantize``, ``dequantize`` and ``dot``; ``python -m impl`` is its adapter. numpy is
+loaded only when numbers are asked for, so that reading a header starts fast.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+from impl.errors import GgufError, InputError, UnsupportedError
+
+if TYPE_CHECKING:
+    from impl.blocks.api import dequantize, dot, quantize
+    from impl.container.file import File, Tensor
+    from impl.container.file import open_file as open  # noqa: A004 - the face's verb, as in gzip.open
+
+__version__ = "0.1.0"
+
+__all__ = ["File", "GgufError", "InputError", "Tensor", "UnsupportedError", "dequantize", "dot", "open", "quantize"]
+
+_LAZY = {
+    "File": ("impl.container.file", "File"),
+    "Tensor": ("impl.container.file", "Tensor"),
+    "open": ("impl.container.file", "open_file"),
+    "quantize": ("impl.blocks.api", "quantize"),
+    "dequantize": ("impl.blocks.api", "dequantize"),
+    "dot": ("impl.blocks.api", "dot"),
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'impl' has no attribute {name!r}")
+    module, attribute = _LAZY[name]
+    return getattr(importlib.import_module(module), attribute)

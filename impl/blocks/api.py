@@ -1,0 +1,172 @@
+"""``quantize``, ``dequantize`` and ``dot`` of whole arrays: checks what comes in, then goes through it in pieces."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from impl.blocks import FAMILIES, SUPPORTED
+from impl.blocks.codec import Blocks, Bytes, Codec, Floats
+from impl.errors import InputError, UnsupportedError
+from impl.types import by_name
+
+# Elements worked on at a time: the piece and what is made from it (about three times 128 KiB) stay in a core's second-level cache.
+PIECE = 32768
+
+BytesLike = bytes | bytearray | memoryview | npt.NDArray[Any]
+
+
+@cache
+def codec(name: str) -> Codec:
+    """Give the codec of the type that ggml calls ``name``.
+
+    Raises:
+        UnsupportedError: no such type, or none of its functions is done here.
+
+    """
+    by_name(name)  # tells an unknown name from one that is only not done
+    for module, names in FAMILIES.items():
+        if name in names:
+            codecs: tuple[Codec, ...] = importlib.import_module(module).CODECS
+            return next(found for found in codecs if found.type.name == name)
+    done = ", ".join(sorted({name for names in SUPPORTED.values() for name in names}))
+    raise UnsupportedError(f"type {name} is not done here; these are: {done}")
+
+
+def quantize(type: str, rows: npt.NDArray[Any], imatrix: npt.NDArray[Any] | None = None) -> Bytes:  # noqa: A002 - ggml's word
+    """Quantize float32 ``rows`` of shape (..., cols), as ``ggml_quantize_chunk`` does (Q8_1: as ``quantize_row_q8_1_ref``).
+
+    ``imatrix``: float32 of shape (cols,). Where ggml takes no heed of it (F32, F16, BF16, Q8_0), neither does this.
+
+    Returns:
+        uint8 of shape (..., row bytes).
+
+    Raises:
+        InputError: not float32, or a row that is no multiple of the block.
+        UnsupportedError: the type is not done here, or not with an imatrix.
+
+    """
+    found = codec(type)
+    if found.quantize is None:
+        raise _unsupported("quantize", type)
+    cols = _cols(rows, "rows", found)
+    if imatrix is not None:
+        _check_imatrix(imatrix, cols, found)
+    blocks = _blocks_of(rows, found)
+    out = np.empty(len(blocks), found.layout)
+    for piece in _pieces(len(blocks), found):
+        _quietly(found.quantize, blocks[piece], out[piece])
+    return out.view(np.uint8).reshape(*rows.shape[:-1], found.type.row_bytes(cols))
+
+
+def dequantize(type: str, data: BytesLike, shape: Sequence[int]) -> Floats:  # noqa: A002 - ggml's word
+    """Turn the bytes of blocks into float32 of ``shape`` (row-major, a row last), as ggml's ``dequantize_row_*`` does.
+
+    Raises:
+        InputError: a row that is no multiple of the block, or bytes that are more or fewer than ``shape`` needs.
+        UnsupportedError: the type is not done here.
+
+    """
+    found = codec(type)
+    if found.dequantize is None:
+        raise _unsupported("dequantize", type)
+    _check_row(shape[-1] if len(shape) else 1, found)
+    blocks = _records(data, math.prod(shape) // found.type.block, found)
+    out = np.empty((len(blocks), found.type.block), np.float32)
+    for piece in _pieces(len(blocks), found):
+        _quietly(found.dequantize, blocks[piece], out[piece])
+    return out.reshape(shape)
+
+
+def dot(type: str, weights: BytesLike, x: npt.NDArray[Any]) -> Floats:  # noqa: A002 - ggml's word
+    """Multiply each row of ``weights`` (blocks of ``type``) by the same row of ``x``, float32 of shape (..., cols).
+
+    ``x`` is quantized first, to Q8_0 or Q8_1 as ggml pairs it with ``type``, by the ``_ref`` function. The sum runs over the
+    blocks in order, in float32, as in ``ggml_vec_dot_*_generic``.
+
+    Returns:
+        float32 of shape ``x.shape[:-1]``.
+
+    Raises:
+        InputError: ``x`` is not float32, a row is no multiple of the block, or ``weights`` has not the bytes of its rows.
+        UnsupportedError: the type has no dot product here.
+
+    """
+    found = codec(type)
+    if found.dot is None:
+        raise _unsupported("dot", type)
+    cols = _cols(x, "x", found)
+    partner = codec(found.partner)
+    w = _records(weights, x.size // found.type.block, found)
+    y = quantize(found.partner, x).reshape(-1).view(partner.layout)
+    terms = np.empty(len(w), np.float32)
+    for piece in _pieces(len(w), found):
+        terms[piece] = _quietly(found.dot, w[piece], y[piece])
+    sums: Floats = _quietly(_sum_in_order, terms.reshape(math.prod(x.shape[:-1]), cols // found.type.block))
+    return sums.reshape(x.shape[:-1])
+
+
+def _sum_in_order(terms: Floats) -> Floats:
+    """Add each row from left to right, starting from +0. ``np.sum`` would add in pairs, which rounds otherwise."""
+    if terms.shape[1] == 0:
+        return np.zeros(len(terms), np.float32)
+    terms[:, 0] += np.float32(0)  # 0 + -0 is 0
+    sums: Floats = np.add.accumulate(terms, axis=1, out=terms)[:, -1]
+    return sums
+
+
+def _quietly(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call ``function`` without numpy's warnings: overflow, infinity and NaN are part of what blocks can hold."""
+    with np.errstate(all="ignore"):
+        return function(*arguments)
+
+
+def _pieces(count: int, found: Codec) -> Iterator[slice]:
+    step = PIECE // found.type.block
+    return (slice(start, start + step) for start in range(0, count, step))
+
+
+def _unsupported(op: str, name: str) -> UnsupportedError:
+    return UnsupportedError(f"{op} of {name} is not done here; it is for: {', '.join(SUPPORTED[op])}")
+
+
+def _cols(rows: npt.NDArray[Any], what: str, found: Codec) -> int:
+    """Check dtype and dimensions of float input; give its row length."""
+    if not isinstance(rows, np.ndarray) or rows.dtype != np.float32:
+        got = rows.dtype if isinstance(rows, np.ndarray) else type(rows).__name__
+        raise InputError(f"{what} must be a numpy array of float32, not {got}: convert it with .astype(numpy.float32)")
+    if rows.ndim == 0:
+        raise InputError(f"{what} must have at least one dimension, the row")
+    _check_row(rows.shape[-1], found)
+    return int(rows.shape[-1])
+
+
+def _check_row(cols: int, found: Codec) -> None:
+    if cols % found.type.block:
+        raise InputError(f"a row of {cols} elements is no multiple of {found.type.block}, the block of {found.type.name}")
+
+
+def _check_imatrix(imatrix: npt.NDArray[Any], cols: int, found: Codec) -> None:
+    if imatrix.dtype != np.float32 or imatrix.shape != (cols,):
+        raise InputError(f"imatrix must be float32 of shape ({cols},), not {imatrix.dtype} of shape {imatrix.shape}")
+    if found.uses_imatrix:
+        raise UnsupportedError(f"quantize of {found.type.name} with an imatrix is not done here; without one it is")
+
+
+def _blocks_of(rows: npt.NDArray[Any], found: Codec) -> Floats:
+    return np.ascontiguousarray(rows).reshape(-1, found.type.block)
+
+
+def _records(data: BytesLike, count: int, found: Codec) -> Blocks:
+    """View ``data`` as ``count`` blocks, without a copy where it lies in one piece."""
+    raw = np.ascontiguousarray(data).reshape(-1).view(np.uint8) if isinstance(data, np.ndarray) else np.frombuffer(data, np.uint8)
+    if len(raw) != count * found.type.nbytes:
+        problem = f"{len(raw)} bytes of {found.type.name}, but the shape needs {count} blocks, {count * found.type.nbytes} bytes"
+        raise InputError(problem)
+    return raw.view(found.layout)

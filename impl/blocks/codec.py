@@ -1,0 +1,40 @@
+"""What a family registers for each of its types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from impl.types import TensorType
+
+Floats = npt.NDArray[np.float32]
+Bytes = npt.NDArray[np.uint8]
+Blocks = npt.NDArray[Any]
+"""A structured array, one record a block."""
+
+
+@dataclass(frozen=True)
+class Codec:
+    """One ggml type as arithmetic.
+
+    ``layout`` is the block as a packed numpy dtype. ``quantize(x, out)`` takes float32 of shape (blocks, block) and fills ``out``,
+    records of shape (blocks,); ``dequantize(blocks, out)`` is the other way round. ``dot(w, y)`` gives a float32 term a block,
+    where ``y`` are blocks of the type named ``partner``. A function that is None is not done here. ``uses_imatrix`` says that ggml
+    quantizes the type in another way where it is given an importance matrix.
+    """
+
+    type: TensorType
+    layout: np.dtype[Any]
+    quantize: Callable[[Floats, Blocks], None] | None = None
+    dequantize: Callable[[Blocks, Floats], None] | None = None
+    dot: Callable[[Blocks, Blocks], Floats] | None = None
+    partner: str = ""
+    uses_imatrix: bool = False
+
+    def __post_init__(self) -> None:
+        if self.layout.itemsize != self.type.nbytes:
+            raise ValueError(f"{self.type.name}: a layout of {self.layout.itemsize} bytes, ggml's has {self.type.nbytes}")

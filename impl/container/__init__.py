@@ -1,0 +1,1 @@
+"""The container: header, metadata values and tensor directory of a GGUF file."""

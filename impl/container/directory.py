@@ -1,0 +1,144 @@
+"""The tensor directory: one entry a tensor, checked field by field as llama.cpp checks it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from impl.container.cursor import Cursor, show
+from impl.errors import GgufError
+from impl.types import TYPES, TensorType
+
+MAX_NAME_BYTES = 63  # GGML_MAX_NAME counts the ending NUL
+MAX_DIMS = 4
+INT64_MAX = 2**63 - 1
+SIZE_MAX = 2**64 - 1
+
+
+class TensorInfo(NamedTuple):
+    """One entry. ``ne`` are the dimensions as written, fastest first; ``offset`` counts from the data section's start.
+
+    ``nbytes`` is the exact size of the data without padding. ``dims_at``, ``type_at`` and ``offset_at`` are where the fields stand.
+    """
+
+    name: bytes
+    type: TensorType
+    ne: tuple[int, ...]
+    offset: int
+    nbytes: int
+    dims_at: int
+    type_at: int
+    offset_at: int
+
+
+def read_entry(cursor: Cursor, index: int, seen: set[bytes]) -> TensorInfo:
+    """Read entry number ``index``; ``seen`` are the names before it, and gets this one.
+
+    Raises:
+        GgufError: ``truncated``, ``bad-length``, ``bad-name``, ``duplicate-tensor``, ``bad-dims``, ``bad-tensor-type``,
+            ``bad-block`` or ``bad-size``.
+
+    """
+    field = f"tensors[{index}]"
+    name = _read_name(cursor, field, seen)
+    ne, dims_at = _read_dims(cursor, field)
+    type_at = cursor.pos
+    kind = _read_type(cursor, f"{field}.type")
+    _check_row(kind, ne, field=field, dims_at=dims_at, type_at=type_at)
+    nbytes = _size(kind, ne, field=field, at=type_at)
+    offset_at = cursor.pos
+    offset = cursor.u64(f"{field}.offset")
+    return TensorInfo(name, kind, ne, offset, nbytes, dims_at, type_at, offset_at)
+
+
+def _read_name(cursor: Cursor, field: str, seen: set[bytes]) -> bytes:
+    name = cursor.string(f"{field}.name")
+    at = cursor.pos - len(name)
+    if len(name) > MAX_NAME_BYTES:
+        problem = f"tensor name {show(name)} has {len(name)} bytes: llama.cpp allows {MAX_NAME_BYTES}"
+        raise GgufError("bad-name", problem, field=f"{field}.name", at=at)
+    if name in seen:
+        raise GgufError("duplicate-tensor", f"an earlier tensor is named {show(name)} too", field=f"{field}.name", at=at)
+    seen.add(name)
+    return name
+
+
+def _read_dims(cursor: Cursor, field: str) -> tuple[tuple[int, ...], int]:
+    at = cursor.pos
+    n_dims = cursor.u32(f"{field}.n_dims")
+    if n_dims > MAX_DIMS:
+        raise GgufError("bad-dims", f"{n_dims} dimensions: llama.cpp allows {MAX_DIMS}", field=f"{field}.n_dims", at=at)
+    ne: list[int] = []
+    dims_at = cursor.pos
+    for j in range(n_dims):
+        dim = cursor.i64(f"{field}.dims[{j}]")
+        if dim < 0:
+            problem = f"dimension {dim % 2**64} is over {INT64_MAX}, or {dim} as llama.cpp reads it"
+            raise GgufError("bad-dims", problem, field=f"{field}.dims[{j}]", at=dims_at + 8 * j)
+        ne.append(dim)
+    _check_elements(ne, field=field, dims_at=dims_at)
+    return tuple(ne), dims_at
+
+
+def _check_elements(ne: list[int], *, field: str, dims_at: int) -> None:
+    """Refuse an element count over 2^63-1. A dimension of 0 hides what stands after it, as in gguf.cpp."""
+    elements = 1
+    for j, dim in enumerate(ne):
+        if elements * dim > INT64_MAX:
+            problem = f"dimensions {ne} are more than {INT64_MAX} elements"
+            raise GgufError("bad-dims", problem, field=f"{field}.dims[{j}]", at=dims_at + 8 * j)
+        elements *= dim
+
+
+def _read_type(cursor: Cursor, field: str) -> TensorType:
+    at = cursor.pos
+    number = cursor.i32(field)
+    if not 0 <= number < len(TYPES):
+        problem = f"unknown ggml type {number}: the known ones are 0 to {len(TYPES) - 1}"
+        raise GgufError("bad-tensor-type", problem, field=field, at=at)
+    return TYPES[number]
+
+
+def _check_row(kind: TensorType, ne: tuple[int, ...], *, field: str, dims_at: int, type_at: int) -> None:
+    if kind.removed:
+        problem = f"ggml type {kind.id} ({kind.name}) has been removed and has no block size"
+        raise GgufError("bad-block", problem, field=f"{field}.type", at=type_at)
+    row = ne[0] if ne else 1
+    if row % kind.block:
+        problem = f"a row of {row} elements is no multiple of the {kind.block} elements of a {kind.name} block"
+        blamed, at = (f"{field}.dims[0]", dims_at) if ne else (f"{field}.n_dims", dims_at - 4)
+        raise GgufError("bad-block", problem, field=blamed, at=at)
+
+
+def _size(kind: TensorType, ne: tuple[int, ...], *, field: str, at: int) -> int:
+    """Give the exact size in bytes.
+
+    ggml computes a row of blocks as ``ne[0] * bytes / block`` in 64 bits. Where that product wraps, ggml takes the file
+    with a wrong size; here it is refused.
+    """
+    elements = 1
+    for dim in ne:
+        elements *= dim
+    nbytes = kind.row_bytes(elements)
+    row_product = ne[0] * kind.nbytes if ne and elements and kind.block > 1 else 0
+    if max(nbytes, row_product) > SIZE_MAX:
+        problem = f"dimensions {list(ne)} of type {kind.name}: the size does not fit in 64 bits as ggml computes it"
+        raise GgufError("bad-size", problem, field=f"{field}.type", at=at)
+    return nbytes
+
+
+def check_strides(info: TensorInfo, index: int) -> None:
+    """Refuse dimensions whose product, zeros left out, is 2^63-1 or more.
+
+    Such a tensor has no elements, but ggml's strides for it wrap: ``ggml_new_tensor`` aborts on it.
+
+    Raises:
+        GgufError: ``bad-dims``.
+
+    """
+    product = info.ne[0] if info.ne else 1
+    for j, dim in enumerate(info.ne[1:], start=1):
+        if dim > 1:
+            if INT64_MAX // dim <= product:
+                problem = f"dimensions {list(info.ne)}: no elements, but their strides pass {INT64_MAX}"
+                raise GgufError("bad-dims", problem, field=f"tensors[{index}].dims[{j}]", at=info.dims_at + 8 * j)
+            product *= dim

@@ -1,0 +1,118 @@
+"""What the adapter does for each op of the protocol. numpy is imported by the ops that need it, not by the others."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from impl import __version__
+from impl.blocks import SUPPORTED
+from impl.container.describe import describe
+from impl.container.last import LastFile
+from impl.errors import InputError, UnsupportedError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+PROTOCOL = 1
+Json = dict[str, Any]
+
+# The variants of quantize. F32 is a copy and has no reference function; Q8_1 has nothing else, since ggml makes no tensor of it.
+_QUANTIZE: dict[str | None, tuple[str, ...]] = {
+    None: tuple(kind for kind in SUPPORTED["quantize"] if kind != "Q8_1"),
+    "ref": tuple(kind for kind in SUPPORTED["quantize"] if kind != "F32"),
+}
+
+
+class Subject:
+    """Answers requests with this package; each op is a method. ``name`` is what hello says.
+
+    An op raises GgufError, InputError or UnsupportedError, which are answers too. What else it raises is a fault of its own.
+    """
+
+    name = "impl"
+
+    def __init__(self) -> None:
+        self._files = LastFile()
+
+    def hello(self, _request: Json) -> Json:
+        """Say who this is and what it does."""
+        quantize = [*_QUANTIZE[None], *(f"{kind}:ref" for kind in _QUANTIZE["ref"])]
+        blocks = {"dequantize": list(SUPPORTED["dequantize"]), "quantize": quantize, "dot": list(SUPPORTED["dot"])}
+        ops: Json = {"header": {}, "load": {}, "tensor": {}, **blocks}
+        return {"name": self.name, "version": __version__, "language": "python", "protocol": PROTOCOL, "ops": ops}
+
+    def header(self, request: Json) -> Json:
+        """Give the header; the data may be missing."""
+        return describe(self._files.reread(request["path"]).header)
+
+    def load(self, request: Json) -> Json:
+        """Give the header of a file whose data is all there."""
+        opened = self._files.reread(request["path"])
+        opened.check_load()
+        return describe(opened.header)
+
+    def tensor(self, request: Json) -> Json:
+        """Write one tensor's bytes."""
+        tensors = self._files.get(request["path"]).tensors
+        index = request["index"]
+        if not 0 <= index < len(tensors):
+            raise InputError(f"tensor {index} of a file that has {len(tensors)}")
+        Path(request["out"]).write_bytes(tensors[index].raw)
+        return {}
+
+    def dequantize(self, request: Json) -> Json:
+        """Turn a file of blocks into a file of float32."""
+        from impl.blocks.api import dequantize  # noqa: PLC0415 - loads numpy
+
+        dequantize(request["type"], Path(request["in"]).read_bytes(), _shape(request)).tofile(request["out"])
+        return {}
+
+    def quantize(self, request: Json) -> Json:
+        """Turn a file of float32 into a file of blocks."""
+        kind, variant = request["type"], request.get("variant")
+        if kind not in _QUANTIZE.get(variant, ()):
+            done = ", ".join(_QUANTIZE.get(variant, ())) or "none"
+            raise UnsupportedError(f"quantize of {kind}, variant {variant}, is not done here; of this variant are: {done}")
+        shape = _shape(request)
+        imatrix = request.get("imatrix")
+        weights = None if imatrix is None else _floats(imatrix, shape[1:])
+        self.quantize_rows(kind, _floats(request["in"], shape), weights).tofile(request["out"])
+        return {}
+
+    def quantize_rows(
+        self, kind: str, rows: npt.NDArray[np.float32], imatrix: npt.NDArray[np.float32] | None
+    ) -> npt.NDArray[np.uint8]:
+        """Quantize float32 rows of shape (rows, cols), imatrix of shape (cols,), to uint8 of shape (rows, row bytes)."""
+        from impl.blocks.api import quantize  # noqa: PLC0415 - loads numpy
+
+        return quantize(kind, rows, imatrix)
+
+    def dot(self, request: Json) -> Json:
+        """Multiply rows of blocks by rows of float32."""
+        from impl.blocks.api import dot  # noqa: PLC0415 - loads numpy
+
+        if request.get("variant") is not None:
+            raise UnsupportedError(f"dot of {request['type']}:{request['variant']} is not done here: there is only the scalar one")
+        x = _floats(request["x"], _shape(request))
+        dot(request["type"], Path(request["weights"]).read_bytes(), x).tofile(request["out"])
+        return {}
+
+
+def _shape(request: Json) -> tuple[int, int]:
+    rows, cols = request["rows"], request["cols"]
+    if rows < 0 or cols < 1:
+        raise InputError(f"{rows} rows of {cols} elements: rows must be 0 or more, and a row have elements")
+    return rows, cols
+
+
+def _floats(path: str, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
+    """Read float32 of ``shape`` from a file that holds just them. Raises InputError."""
+    import numpy as np  # noqa: PLC0415 - only block ops need it
+
+    size, expected = Path(path).stat().st_size, 4 * math.prod(shape)
+    if size != expected:
+        raise InputError(f"{path} holds {size} bytes, but float32 of shape {shape} takes {expected}")
+    return np.fromfile(path, dtype="<f4").reshape(shape)
