@@ -1,9 +1,9 @@
 from pathlib import Path
 
 import pytest
-from report_samples import RICH, hostile_stream
 
 from conformance.report.write import write_reports
+from tests.report.samples import RICH, hostile_stream
 
 
 @pytest.fixture(scope="module")

@@ -1,10 +1,9 @@
 import re
 
-from report_pages import junit
-from report_samples import HOSTILE, LIBRARY, finished, result, started
-
 from conformance.report.text import one_line
 from conformance.report.write import write_reports
+from tests.report.pages import junit
+from tests.report.samples import HOSTILE, LIBRARY, finished, result, started
 
 XML_ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

@@ -3,14 +3,14 @@ from urllib.parse import unquote
 
 import msgspec
 import pytest
-from report_pages import parse, tables
-from report_samples import BYTE, FAILED, GREEN, HOSTILE, LIBRARY, finished, result, started
 
 from conformance.judge.divergence import Divergence
 from conformance.report.case_results import group
 from conformance.report.events import Answered
 from conformance.report.text import one_line
 from conformance.report.write import write_reports
+from tests.report.pages import parse, tables
+from tests.report.samples import BYTE, FAILED, GREEN, HOSTILE, LIBRARY, finished, result, started
 
 
 def test_the_summary_has_totals_table_and_links_that_lead_somewhere(rich):

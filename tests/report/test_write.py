@@ -2,13 +2,13 @@ import re
 import time
 
 import pytest
-from report_pages import case_json, junit, parse
-from report_samples import CASES, FLOAT, GREEN, RICH, finished, result, save, started
 
 from conformance.errors import ConfigurationError
 from conformance.report.events import CaseResult, Counts
 from conformance.report.write import CASES as CASES_FOLDER
 from conformance.report.write import prepare_folder, write_reports
+from tests.report.pages import case_json, junit, parse
+from tests.report.samples import CASES, FLOAT, GREEN, RICH, finished, result, save, started
 
 
 def test_every_case_has_both_reports(rich):

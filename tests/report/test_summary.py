@@ -1,10 +1,10 @@
 import msgspec
 import pytest
-from report_samples import BYTE, CASES, FAILED, GREEN, OTHERS, RICH, finished, result, save, started
 
 from conformance.errors import ConfigurationError
 from conformance.report.events import Agreement, Counts, RunFinished, read_events
 from conformance.report.summary import choose, key_of, suite_of, summarize
+from tests.report.samples import BYTE, CASES, FAILED, GREEN, OTHERS, RICH, finished, result, save, started
 
 
 def test_tallies_by_suite_and_participant():

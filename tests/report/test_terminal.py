@@ -6,7 +6,6 @@ import select
 
 import msgspec
 import pytest
-from report_samples import BYTE, GREEN, HOSTILE, LIBRARY, OTHERS, RICH, finished, hostile_stream, result, save, started
 
 from conformance.errors import ConfigurationError
 from conformance.report.command import report_command
@@ -14,6 +13,7 @@ from conformance.report.console import wants_color
 from conformance.report.events import Answered
 from conformance.report.terminal import TerminalView
 from conformance.report.text import one_line
+from tests.report.samples import BYTE, GREEN, HOSTILE, LIBRARY, OTHERS, RICH, finished, hostile_stream, result, save, started
 
 ESCAPE = "\x1b"
 

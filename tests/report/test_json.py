@@ -1,13 +1,13 @@
 import json
 
 import msgspec
-from report_pages import case_json, parse
-from report_samples import BYTE, FAILED, FLOAT, HOSTILE, LIBRARY, finished, result, started
 
 from conformance.judge.divergence import Divergence
 from conformance.report.events import Answered, CaseResult
 from conformance.report.paths import case_path
 from conformance.report.write import write_reports
+from tests.report.pages import case_json, parse
+from tests.report.samples import BYTE, FAILED, FLOAT, HOSTILE, LIBRARY, finished, result, started
 
 
 def test_the_json_has_every_key_also_where_nothing_is_known(tmp_path):
