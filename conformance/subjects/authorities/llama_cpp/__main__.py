@@ -6,6 +6,7 @@ import os
 import sys
 
 from conformance.adapter import PROTOCOL, Adapter, Header, Identity, Ops, View
+from conformance.errors import AuthorityMissingError
 from conformance.subjects.authorities.llama_cpp import blocks, probe
 from conformance.subjects.authorities.llama_cpp.library import LIBRARY_VARIABLE, libraries, package_version
 from conformance.subjects.authorities.llama_cpp.loaded import Loader
@@ -71,5 +72,15 @@ def adapter() -> Adapter:
     )
 
 
+def main(arguments: list[str]) -> int:
+    """Run the adapter; give its exit code."""
+    try:
+        libraries()
+    except AuthorityMissingError as error:
+        print(error, file=sys.stderr)  # noqa: T201 - the adapter's own stderr, where the harness looks for it
+        return error.exit_code
+    return adapter().main(arguments)
+
+
 if __name__ == "__main__":
-    sys.exit(adapter().main(sys.argv[1:]))
+    sys.exit(main(sys.argv[1:]))
