@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from impl.container.cursor import Cursor, show
@@ -44,7 +45,7 @@ def read_entry(cursor: Cursor, index: int, seen: set[bytes]) -> TensorInfo:
     type_at = cursor.pos
     kind = _read_type(cursor, f"{field}.type")
     _check_row(kind, ne, field=field, dims_at=dims_at, type_at=type_at)
-    nbytes = _size(kind, ne, field=field, at=type_at)
+    nbytes = _size(kind, ne, field=f"{field}.type", at=type_at)
     offset_at = cursor.pos
     offset = cursor.u64(f"{field}.offset")
     return TensorInfo(name, kind, ne, offset, nbytes, dims_at, type_at, offset_at)
@@ -112,18 +113,19 @@ def _check_row(kind: TensorType, ne: tuple[int, ...], *, field: str, dims_at: in
 def _size(kind: TensorType, ne: tuple[int, ...], *, field: str, at: int) -> int:
     """Give the exact size in bytes.
 
-    ggml computes a row of blocks as ``ne[0] * bytes / block`` in 64 bits. Where that product wraps, ggml takes the file
-    with a wrong size; here it is refused.
+    ``ggml_nbytes`` multiplies a row of blocks out, ``ne[0] * bytes``, before it divides by the block. Where that product wraps,
+    llama.cpp takes the file with a wrong size; here it is refused.
     """
-    elements = 1
-    for dim in ne:
-        elements *= dim
+    elements = math.prod(ne)
     nbytes = kind.row_bytes(elements)
     row_product = ne[0] * kind.nbytes if ne and elements and kind.block > 1 else 0
-    if max(nbytes, row_product) > SIZE_MAX:
-        problem = f"dimensions {list(ne)} of type {kind.name}: the size does not fit in 64 bits as ggml computes it"
-        raise GgufError("bad-size", problem, field=f"{field}.type", at=at)
-    return nbytes
+    if nbytes > SIZE_MAX:
+        problem = f"dimensions {list(ne)} of type {kind.name} are {nbytes} bytes, which does not fit in 64 bits"
+    elif row_product > SIZE_MAX:
+        problem = f"a row of {ne[0]} elements times {kind.nbytes} bytes is {row_product}, which wraps in ggml's 64 bits"
+    else:
+        return nbytes
+    raise GgufError("bad-size", problem, field=field, at=at)
 
 
 def check_strides(info: TensorInfo, index: int) -> None:
