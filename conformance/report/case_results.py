@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from conformance.judge.divergence import HexLine
 from conformance.report.events import Agreement, Answered, CaseResult, Event
-from conformance.report.summary import Failure
+from conformance.report.summary import Failure, failures_of
 
 _QUIET = frozenset({"pass", "skip"})
 
@@ -44,8 +44,9 @@ class CaseResults:
 
     @property
     def input_hexdump(self) -> tuple[HexLine, ...]:
-        """The input's annotated bytes."""
-        return next((result.input_hexdump for result in self.results if result.input_hexdump), ())
+        """The input's annotated bytes, with the fault marked where a result marks it."""
+        dumps = [result.input_hexdump for result in self.results if result.input_hexdump]
+        return next((dump for dump in dumps if any(line.mark for line in dump)), dumps[0] if dumps else ())
 
     @property
     def covers(self) -> tuple[str, ...]:
@@ -59,7 +60,7 @@ class CaseResults:
 
     @property
     def answers(self) -> list[tuple[Answered, list[str]]]:
-        """Each participant's answer to each op, once though several results carry it, and what it equals or not (``≠ llama.cpp``).
+        """Each participant's answer to each op, once though several results carry it, and what it equals or not.
 
         A participant's own result tells more of its answer (time, stderr) than the copy that a subject was compared with.
         """
@@ -71,7 +72,7 @@ class CaseResults:
                 if key not in kept or answer.who == result.who:
                     kept[key] = answer
                 if answer.same is not None:
-                    compared.setdefault(key, []).append(f"{'=' if answer.same else '≠'} {_other(result, answer)}")
+                    compared.setdefault(key, []).append(_comparison(result, answer))
         return [(answer, compared.get(key, [])) for key, answer in kept.items()]
 
     @property
@@ -82,11 +83,7 @@ class CaseResults:
     @property
     def failures(self) -> list[tuple[CaseResult, list[Failure]]]:
         """The results that are neither passed nor skipped, known ones included, each with its divergences."""
-        return [
-            (result, [Failure(result, divergence) for divergence in result.divergences or (None,)])
-            for result in self.results
-            if result.verdict not in _QUIET
-        ]
+        return [(result, failures_of(result)) for result in self.results if result.verdict not in _QUIET]
 
     @property
     def repeats(self) -> list[str]:
@@ -100,11 +97,13 @@ class CaseResults:
         return any(result.verdict not in _QUIET for result in self.results)
 
 
-def _other(result: CaseResult, answer: Answered) -> str:
-    """Name what an answer was compared with: an authority's copy with the subject, the own one with who judges."""
+def _comparison(result: CaseResult, answer: Answered) -> str:
+    """Say what ``same`` says: of an authority's answer within a subject's result, of an authority's own, of a subject's own."""
     if answer.who != result.who:
-        return result.who
-    return "recorded" if result.role == "authority" else result.profile
+        return f"{'=' if answer.same else '≠'} {result.who}"
+    if result.role == "authority":
+        return "as recorded" if answer.same else "not as recorded"
+    return "right" if answer.same else "wrong"
 
 
 def group(events: Iterable[Event]) -> list[CaseResults]:

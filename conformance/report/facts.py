@@ -29,9 +29,11 @@ class Fact(NamedTuple):
 
 def headline(failure: Failure) -> str:
     """Say in a few words what failed: ``diverges from llama.cpp``."""
-    verdict = failure.result.verdict
+    verdict, divergence = failure.result.verdict, failure.divergence
     if verdict == "diverge":
-        return f"diverges from {one_line(failure.divergence.authority if failure.divergence else failure.result.profile)}"
+        return f"diverges from {one_line(divergence.authority if divergence else failure.result.profile)}"
+    if verdict == "authority-drift" and divergence and divergence.authority != failure.result.who:
+        return f"answers otherwise than {one_line(divergence.authority)} declares"
     return {
         "known": "diverges as known",
         "stale": "no longer shows its known divergence",
@@ -42,8 +44,9 @@ def headline(failure: Failure) -> str:
 
 def facts_of(failure: Failure) -> list[Fact]:
     """Give all facts on one failure, the command that repeats it last."""
-    result, divergence = failure
+    result, divergence = failure.result, failure.divergence
     facts = [Fact("signature", one_line(failure.signature, LIMIT))] if divergence else []
+    facts += [Fact("", one_line(other.signature, LIMIT)) for other in failure.also]
     facts += _divergence_facts(divergence) if divergence else []
     if result.reason and result.reason not in {located.summary for located in result.divergences}:
         facts.append(Fact("reason", one_line(result.reason, LIMIT)))

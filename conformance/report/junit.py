@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from conformance.report.case_results import CaseResults
 from conformance.report.events import FAILING, CaseResult, KnownProblem, RunStarted
 from conformance.report.facts import fact_lines, facts_of, headline
-from conformance.report.summary import Failure, RunSummary, key_of, suite_of
+from conformance.report.summary import Failure, RunSummary, failures_of, key_of, suite_of
 from conformance.report.text import lines_of, one_line
 
 RUN_SUITE = "gguf-conformance"
@@ -64,7 +64,7 @@ def _properties(started: RunStarted) -> Iterable[tuple[str, str]]:
 def _test_case(result: CaseResult) -> ET.Element:
     name = f"{one_line(key_of(result.case))}[{one_line(result.who)}]"
     element = ET.Element("testcase", classname=one_line(suite_of(result.case)), name=name, time=f"{result.seconds:.3f}")
-    failures = [Failure(result, divergence) for divergence in result.divergences or (None,)]
+    failures = failures_of(result)
     if result.verdict in FAILING:
         tag = "error" if result.verdict == "authority-crash" else "failure"
         ET.SubElement(element, tag, message=_message(failures[0]), type=one_line(failures[0].signature, _LIMIT))

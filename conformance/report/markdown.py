@@ -10,8 +10,9 @@ from functools import cache
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from conformance.judge.divergence import HexLine
 from conformance.report.case_results import CaseResults
-from conformance.report.events import KnownProblem, Participant, RunStarted
+from conformance.report.events import CaseResult, KnownProblem, Participant, RunStarted
 from conformance.report.facts import answer_text, fact_lines, facts_of, headline
 from conformance.report.hexdump import hexdump_lines
 from conformance.report.paths import case_path
@@ -26,7 +27,7 @@ _STDERR_LINES = 40
 _LIMIT = 4000
 # What begins a construct of CommonMark or of GitHub's dialect: anywhere in a line (`<` and `&` become entities), at its start.
 _SPECIAL = re.compile(r"[\\`*\[\]|~$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
-_AT_START = re.compile(r"^(\d+(?=[.)](?: |$))|(?=[#>=])|(?=[-+](?:[ -]|$)))(.)")
+_AT_START = re.compile(r"^(\d+(?=[.)](?: |$))|(?=[#>]|=+ *$)|(?=[-+](?:[ -]|$)))(.)")
 _INDENT = re.compile(r"^ {4,}")
 
 
@@ -150,7 +151,7 @@ def case_markdown(case: CaseResults, started: RunStarted, warning: str) -> str:
             recipe=lines_of(case.recipe, _LIMIT),
             hexdump=_input_hexdump(case),
             answers=[(answer, answer_text(answer, _LIMIT), ", ".join(compared)) for answer, compared in case.answers],
-            failed=[(result, _parts(failures)) for result, failures in case.failures],
+            failed=_failed(case),
             stderr=[(answer, tail_of(answer.stderr, _STDERR_LINES, _LIMIT)) for answer, _ in case.answers if answer.stderr.strip()],
             repeats=[one_line(command) for command in case.repeats],
         )
@@ -163,13 +164,16 @@ def _input_hexdump(case: CaseResults) -> list[str]:
     return [] if case.input_hexdump in shown else hexdump_lines(case.input_hexdump)
 
 
-def _parts(failures: Sequence[Failure]) -> list[tuple[Failure, str, list[str], list[str]]]:
-    return [
-        (
-            failure,
-            headline(failure),
-            fact_lines([fact for fact in facts_of(failure) if fact.label != "repeat"]),
-            hexdump_lines(failure.divergence.hexdump if failure.divergence else ()),
-        )
-        for failure in failures
-    ]
+def _failed(case: CaseResults) -> list[tuple[CaseResult, list[tuple[Failure, str, list[str], list[str]]]]]:
+    """Give each failure's headline, facts and hexdump; a hexdump that stands further up already is not repeated."""
+    shown: set[tuple[HexLine, ...]] = set()
+    parts = []
+    for result, failures in case.failures:
+        of_result = []
+        for failure in failures:
+            dump = failure.divergence.hexdump if failure.divergence else ()
+            facts = [fact for fact in facts_of(failure) if fact.label != "repeat"]
+            of_result.append((failure, headline(failure), fact_lines(facts), [] if dump in shown else hexdump_lines(dump)))
+            shown.add(dump)
+        parts.append((result, of_result))
+    return parts

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import msgspec
+
 from conformance.errors import EXIT_AUTHORITY_MISSING, EXIT_DIVERGENCE, EXIT_HARNESS, EXIT_OK, EXIT_USAGE, ConfigurationError
 from conformance.judge.divergence import Divergence
 from conformance.report.events import FAILING, FORMAT, Agreement, CaseResult, Counts, Event, KnownProblem, RunFinished, RunStarted
@@ -42,10 +44,11 @@ class Tally:
 
 
 class Failure(NamedTuple):
-    """One divergence of a result that fails the run, or such a result that has none (``divergence`` None)."""
+    """One divergence of a result, or a result that has none (``divergence`` None); ``also`` is the same of other ops."""
 
     result: CaseResult
     divergence: Divergence | None
+    also: tuple[Divergence, ...] = ()
 
     @property
     def signature(self) -> str:
@@ -53,6 +56,15 @@ class Failure(NamedTuple):
         if self.divergence is not None:
             return self.divergence.signature
         return f"{self.result.verdict}: {self.result.reason}" if self.result.reason else self.result.verdict
+
+
+def failures_of(result: CaseResult) -> list[Failure]:
+    """Give a result's divergences; those that differ in nothing but op and signature (of header and load, as a rule) are one."""
+    alike: dict[str, list[Divergence]] = {}
+    for divergence in result.divergences:
+        rest = msgspec.structs.replace(divergence, op="", signature="", hexdump=())
+        alike.setdefault(repr(rest), []).append(divergence)
+    return [Failure(result, first, tuple(others)) for first, *others in alike.values()] or [Failure(result, None)]
 
 
 def suite_of(case: str) -> str:
@@ -166,7 +178,7 @@ class RunSummary:
     @property
     def failures(self) -> list[Failure]:
         """All divergences of the results that failed, in the order in which they came."""
-        return [Failure(result, divergence) for result in self.failed for divergence in result.divergences or (None,)]
+        return [failure for result in self.failed for failure in failures_of(result)]
 
     @property
     def warning(self) -> str:

@@ -152,7 +152,7 @@ def _failures(failures: list[Failure], reports: Path | None, width: int) -> Iter
 
 
 def _failure(index: int, failure: Failure, reports: Path | None, width: int) -> Iterator[Text]:
-    result, divergence = failure
+    result, divergence = failure.result, failure.divergence
     yield Text.assemble(
         (f"{index}. ", _CALM), (one_line(result.case), _HEAD), f" · {one_line(result.who)} ", (headline(failure), _BAD)
     )

@@ -58,6 +58,8 @@ def plural(count: int, noun: str) -> str:
 
 def seconds(value: float) -> str:
     """Give a duration: ``35 ms``, ``12.3 s``, ``2 min 05 s``, ``1 h 02 min``."""
+    if 0 < value < 0.0005:
+        return "under 1 ms"
     if value < 0.9995:
         return f"{value * 1000:.0f} ms"
     if value < 99.95:

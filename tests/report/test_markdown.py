@@ -10,7 +10,7 @@ from conformance.report.events import Answered
 from conformance.report.text import one_line
 from conformance.report.write import write_reports
 from tests.report.pages import parse, tables
-from tests.report.samples import BYTE, FAILED, GREEN, HOSTILE, LIBRARY, finished, result, started
+from tests.report.samples import BYTE, FAILED, FIELD, GREEN, HOSTILE, LIBRARY, finished, result, started
 
 
 def test_the_summary_has_totals_table_and_links_that_lead_somewhere(rich):
@@ -46,7 +46,7 @@ def test_a_case_report_says_all_that_locates_the_fault(rich):
         "≠ newreader",
         "",
     ] in page.rows
-    assert ["newreader", "header", "ok: version 3, 1 pair", "≠ llama.cpp", "4 ms"] in page.rows
+    assert ["newreader", "header", "ok: version 3, 1 pair", "wrong", "4 ms"] in page.rows
     texts = "\n".join(page.texts)
     for said in (
         "The specification: general.alignment must be a multiple of 8",
@@ -170,6 +170,21 @@ def with_summary(text: str) -> Divergence:
     return msgspec.structs.replace(BYTE, summary=text)
 
 
+def test_a_hexdump_stands_once_and_has_its_mark(tmp_path):
+    bare = tuple(msgspec.structs.replace(line, mark=False) for line in FIELD.hexdump)
+    events = (
+        started(1),
+        result("a/b", who="llama.cpp", role="authority", input_hexdump=bare),
+        result("a/b", "diverge", divergences=(FIELD,), input_hexdump=FIELD.hexdump),
+        result("a/b", "diverge", who="other", divergences=(FIELD,), input_hexdump=FIELD.hexdump),
+        finished(),
+    )
+    write_reports(events, tmp_path)
+    dumps = [block for block in parse(tmp_path / "cases/a/b.md").blocks if "kv[0].key.length" in block]
+    assert len(dumps) == 1
+    assert "> 00000037" in dumps[0]
+
+
 def test_answers_that_several_results_carry_are_told_once():
     own = Answered("llama.cpp", "header", "ok", same=True, seconds=0.5)
     copy = Answered("llama.cpp", "header", "ok", same=False)
@@ -184,7 +199,7 @@ def test_answers_that_several_results_carry_are_told_once():
         )
     )[0]
     assert case.answers == [
-        (case.results[0].answers[0], ["≠ llama.cpp"]),
-        (own, ["≠ newreader", "= other", "= recorded"]),
-        (case.results[1].answers[0], ["= llama.cpp"]),
+        (case.results[0].answers[0], ["wrong"]),
+        (own, ["≠ newreader", "= other", "as recorded"]),
+        (case.results[1].answers[0], ["right"]),
     ]

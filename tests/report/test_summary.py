@@ -3,8 +3,8 @@ import pytest
 
 from conformance.errors import ConfigurationError
 from conformance.report.events import Agreement, Counts, RunFinished, read_events
-from conformance.report.summary import choose, key_of, suite_of, summarize
-from tests.report.samples import BYTE, CASES, FAILED, GREEN, OTHERS, RICH, finished, result, save, started
+from conformance.report.summary import choose, failures_of, key_of, suite_of, summarize
+from tests.report.samples import BYTE, CASES, FAILED, FIELD, GREEN, OTHERS, RICH, finished, result, save, started
 
 
 def test_tallies_by_suite_and_participant():
@@ -121,6 +121,14 @@ def test_each_signature_is_shown_before_any_is_shown_twice():
     full, rest = choose(summarize((started(6), *same, late)).failures, 3)
     assert [failure.result.case for failure in full] == ["blocks/quantize/0", "blocks/quantize/1", "blocks/quantize/late"]
     assert [failure.result.case for failure in rest] == ["blocks/quantize/2", "blocks/quantize/3", "blocks/quantize/4"]
+
+
+def test_what_differs_in_op_alone_is_one_failure():
+    load = msgspec.structs.replace(FIELD, op="load", signature="load:-:accept-for-reject-bad-alignment:-")
+    elsewhere = msgspec.structs.replace(load, at=56)
+    failures = failures_of(result("a/b", "diverge", divergences=(FIELD, load, BYTE, elsewhere)))
+    assert [(failure.divergence, failure.also) for failure in failures] == [(FIELD, (load,)), (BYTE, ()), (elsewhere, ())]
+    assert failures_of(result("a/b", "diverge"))[0].divergence is None
 
 
 def test_ids_have_a_suite_and_a_key():

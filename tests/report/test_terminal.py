@@ -13,7 +13,21 @@ from conformance.report.console import wants_color
 from conformance.report.events import Answered
 from conformance.report.terminal import TerminalView
 from conformance.report.text import one_line
-from tests.report.samples import BYTE, GREEN, HOSTILE, LIBRARY, OTHERS, RICH, finished, hostile_stream, result, save, started
+from tests.report.samples import (
+    BYTE,
+    FIELD,
+    FLOAT,
+    GREEN,
+    HOSTILE,
+    LIBRARY,
+    OTHERS,
+    RICH,
+    finished,
+    hostile_stream,
+    result,
+    save,
+    started,
+)
 
 ESCAPE = "\x1b"
 
@@ -158,6 +172,38 @@ def test_a_failure_shows_its_own_answer_and_no_other(tmp_path):
     text = shown((started(1), result("a/b", "diverge", answers=answers), finished()))
     assert "answered   header: reject other: mine\n" in text
     assert "its" not in text.split("newreader diverges")[1]
+
+
+def test_a_failure_of_two_ops_names_both_signatures():
+    load = msgspec.structs.replace(FIELD, op="load", signature="load:-:other")
+    text = shown((started(1), result("a/b", "diverge", divergences=(FIELD, load)), finished()))
+    assert f"   signature  {FIELD.signature}\n              load:-:other\n" in text
+    assert text.count("where ") == 1
+
+
+def test_a_reason_that_a_divergence_gives_is_not_repeated():
+    assert "   reason " not in shown(
+        (started(1), result("a/b", "diverge", reason=BYTE.summary, divergences=(FLOAT, BYTE)), finished())
+    )
+    assert "   reason     another\n" in shown(
+        (started(1), result("a/b", "diverge", reason="another", divergences=(BYTE,)), finished())
+    )
+
+
+def test_a_failure_tells_that_others_of_its_case_are_known():
+    text = shown(
+        (started(1), result("a/b", "diverge", divergences=(BYTE, FLOAT), known=("bug: rounds twice",)), finished()), width=200
+    )
+    assert text.count("   known      of this case's divergences some are known: bug: rounds twice\n") == 2
+
+
+def test_an_authority_is_held_to_the_record_or_to_the_case():
+    recorded = msgspec.structs.replace(FIELD, authority="llama.cpp")
+    declared = msgspec.structs.replace(FIELD, authority="the case")
+    drift = [result(f"a/{n}", "authority-drift", who="llama.cpp", divergences=(d,)) for n, d in enumerate((recorded, declared))]
+    text = shown((started(2), *drift, finished()))
+    assert "a/0 · llama.cpp answers otherwise than recorded\n" in text
+    assert "a/1 · llama.cpp answers otherwise than the case declares\n" in text
 
 
 def test_skips_and_knowns_have_reasons_and_suites():

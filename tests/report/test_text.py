@@ -111,9 +111,10 @@ def test_numbers():
     assert number(139468) == "139,468"
     assert plural(1, "case") == "1 case"
     assert plural(0, "case") == "0 cases"
-    assert [seconds(value) for value in (0, 0.0346, 12.34, 99.96, 125, 3725)] == [
+    assert [seconds(value) for value in (0, 0.0346, 0.0004, 12.34, 99.96, 125, 3725)] == [
         "0 ms",
         "35 ms",
+        "under 1 ms",
         "12.3 s",
         "1 min 40 s",
         "2 min 05 s",
@@ -142,6 +143,17 @@ def test_a_hexdump_is_aligned_marks_the_fault_and_counts_what_is_left_out():
         "> 00000004  60 00 ff     `..   version\\x1b",
         "  ........  (4,012 bytes of version\\x1b left out)",
         "  1234567890  zz                 tail",
+    ]
+
+
+def test_carets_mark_the_bytes_between_expected_and_found():
+    pair = (HexLine(2**40, "e4 f2 ec", "qs expected", mark=True), HexLine(2**40, "e4 f3 ec", "qs found", mark=True))
+    lines = hexdump_lines((*pair, HexLine(2**40 + 3, "00", "d")))
+    assert lines == [
+        "> 10000000000  e4 f2 ec  ...  qs expected",
+        "> 10000000000  e4 f3 ec  ...  qs found",
+        "                  ^^",
+        "  10000000003  00        .    d",
     ]
 
 
