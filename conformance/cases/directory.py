@@ -119,5 +119,4 @@ def pattern(number: int, size: int) -> bytes:
 def _number_bytes(array: NumberArray, order: Literal["little", "big"]) -> bytes:
     width = WIDTHS[array.kind]
     sign = "<" if order == "little" else ">"
-    # np.resize gives native byte order whatever it is given, so the order comes last.
-    return np.resize(np.array(array.bits, dtype=f"u{width}"), array.count).astype(f"{sign}u{width}").tobytes()
+    return np.array(array.bits, dtype=f"{sign}u{width}").tobytes() * array.times

@@ -10,12 +10,13 @@ from conformance.cases.model import AUTHORITIES, Expect
 from conformance.outcomes import REJECT_CLASSES
 from conformance.subjects.protocol import OPS
 
-Kind = Literal["accept", "reject", "either", "observe", "unsupported", "crash", "timeout", "memory", "error"]
-# Forms of one word; `reject` always names its class.
-WORDS: tuple[str, ...] = tuple(kind for kind in get_args(Kind) if kind != "reject")
-DETAILED = ("reject", "crash")
+Kind = Literal["accept", "reject", "either", "observe", "unsupported", "crash", "timeout", "memory", "error", "fault"]
+# Forms of one word; `reject` always names its class, `fault` what is done wrongly.
+WORDS: tuple[str, ...] = tuple(kind for kind in get_args(Kind) if kind not in ("reject", "fault"))
+DETAILED = ("reject", "crash", "fault")
+FAULTS = ("accept", "reject")
 # The spec is a text: it cannot do these.
-_DOINGS = ("unsupported", "crash", "timeout", "memory", "error")
+_DOINGS = ("unsupported", "crash", "timeout", "memory", "error", "fault")
 
 Admissible = tuple[Expect, ...]
 
@@ -100,7 +101,7 @@ def _single(form: Entry) -> Expect:
         word, detail = form.one_of(DETAILED)
         if word == "reject":
             return Expect("reject", detail.choice(REJECT_CLASSES))
-        return Expect("crash", detail.text())
+        return Expect("fault", detail.choice(FAULTS)) if word == "fault" else Expect("crash", detail.text())
     if form.value == "reject":
         raise form.error("`reject` names no class", "write {reject: CLASS}; `other` where no class fits")
     word = form.choice(WORDS)

@@ -78,31 +78,24 @@ class Writer:
         kind = {TextArray: "str", ArrayArray: "array"}.get(type(array)) or getattr(array, "kind", "")
         self.number(f"{path}.items", "u32", VALUE_TYPES.index(kind))
         match array:
-            case NumberArray(kind, bits, count):
-                self.length(f"{path}.length", count)
-                self.spans.append(Run(path, self.position, count, WIDTHS[kind], kind))
-                self._cycle([self._bytes(each, WIDTHS[kind]) for each in bits], count)
-            case TextArray(texts, count):
-                self.length(f"{path}.length", count)
-                self._texts(path, texts, count)
+            case NumberArray(kind, bits, times):
+                self.length(f"{path}.length", array.count)
+                self.spans.append(Run(path, self.position, array.count, WIDTHS[kind], kind))
+                self._put(b"".join(self._bytes(each, WIDTHS[kind]) for each in bits), times)
+            case TextArray(texts, times):
+                self.length(f"{path}.length", len(texts) * times)
+                self._texts(path, texts, times)
             case ArrayArray(items):
                 self.length(f"{path}.length", len(items))
                 for index, item in enumerate(items):
                     self._array(f"{path}[{index}]", item)
 
-    def _texts(self, path: str, texts: tuple[Text, ...], count: int) -> None:
+    def _texts(self, path: str, texts: tuple[Text, ...], times: int) -> None:
         chunks = [self._bytes(len(text.unit) * text.count, self._width) + text.raw for text in texts]
-        sizes = np.resize(np.array([len(chunk) for chunk in chunks], dtype=np.int64), count)
+        sizes = np.tile(np.array([len(chunk) for chunk in chunks], dtype=np.int64), times)
         starts = np.concatenate(([self.position], self.position + np.cumsum(sizes)))
         self.spans.append(TextRun(path, starts, self._width))
-        self._cycle(chunks, count)
-
-    def _cycle(self, chunks: list[bytes], count: int) -> None:
-        """Write ``count`` chunks: the ones given, over and over."""
-        if chunks:
-            rounds, rest = divmod(count, len(chunks))
-            self._put(b"".join(chunks), rounds)
-            self._put(b"".join(chunks[:rest]), 1)
+        self._put(b"".join(chunks), times)
 
     def _put(self, unit: bytes, count: int) -> None:
         size = self.position + len(unit) * count

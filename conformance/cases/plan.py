@@ -47,18 +47,23 @@ class Scalar(msgspec.Struct, frozen=True):
 
 
 class NumberArray(msgspec.Struct, frozen=True):
-    """``count`` elements of ``kind``: the ``bits``, over and over."""
+    """Elements of ``kind``: the ``bits``, ``times`` over."""
 
     kind: str
     bits: tuple[int, ...]
-    count: int
+    times: int = 1
+
+    @property
+    def count(self) -> int:
+        """The number of elements."""
+        return len(self.bits) * self.times
 
 
 class TextArray(msgspec.Struct, frozen=True):
-    """``count`` strings: the ``texts``, over and over."""
+    """Strings: the ``texts``, ``times`` over."""
 
     texts: tuple[Text, ...]
-    count: int
+    times: int = 1
 
 
 class ArrayArray(msgspec.Struct, frozen=True):

@@ -161,28 +161,28 @@ def _array(kind: str, entry: Entry) -> Array:
     """Parse an array's elements: a list, or ``{fill: value, count: 1000}``."""
     if kind == "array":
         return ArrayArray(tuple(_array(*item.one_of(ITEM_KINDS)) for item in entry.sequence()))
-    elements, count = _elements(entry)
+    elements, times = _elements(entry)
     if kind == "str":
         texts = tuple(map(parse_text, elements))
-        _fits(entry, count, sum(8 + len(text.unit) * text.count for text in texts) // max(len(texts), 1))
-        return TextArray(texts, count)
-    _fits(entry, count, WIDTHS[kind])
-    return NumberArray(kind, tuple(scalar_bits(kind, element) for element in elements), count)
+        _fits(entry, times, sum(8 + len(text.unit) * text.count for text in texts))
+        return TextArray(texts, times)
+    _fits(entry, times, len(elements) * WIDTHS[kind])
+    return NumberArray(kind, tuple(scalar_bits(kind, element) for element in elements), times)
 
 
 def _elements(entry: Entry) -> tuple[list[Entry], int]:
+    """Give the elements written and how many times over they are meant."""
     if not entry.is_mapping():
-        elements = entry.sequence()
-        return elements, len(elements)
+        return entry.sequence(), 1
     parts = entry.mapping(("fill", "count"))
     if parts.keys() != {"fill", "count"}:
         raise entry.error("no such array", "write a list, or {fill: 0, count: 1000}")
     return [parts["fill"]], parts["count"].integer(0, MAX_BYTES)
 
 
-def _fits(entry: Entry, count: int, size: int) -> None:
-    if count * size > MAX_BYTES:
-        raise entry.error(f"{count} elements of {size} bytes are too much", f"the limit of a built file is {MAX_BYTES} bytes")
+def _fits(entry: Entry, times: int, size: int) -> None:
+    if times * size > MAX_BYTES:
+        raise entry.error(f"{times} times {size} bytes are too much", f"the limit of a built file is {MAX_BYTES} bytes")
 
 
 def _nested(entry: Entry) -> Nested:
@@ -212,10 +212,9 @@ def _tensor(entry: Entry) -> Tensor:
 
 def _dims(entry: Entry) -> tuple[int, ...]:
     """Dimensions in file order; a negative one is written as its two's complement."""
-    elements, count = _elements(entry)
-    _fits(entry, count, 2**10)
-    dims = tuple(element.integer(-(2**63), 2**64 - 1) % 2**64 for element in elements)
-    return dims * count if entry.is_mapping() else dims
+    elements, times = _elements(entry)
+    _fits(entry, times, len(elements) * 2**10)  # a tuple of them is made: a million is enough
+    return tuple(element.integer(-(2**63), 2**64 - 1) % 2**64 for element in elements) * times
 
 
 def _tensor_type(entry: Entry) -> tuple[int, str]:

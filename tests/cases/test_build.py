@@ -193,6 +193,26 @@ def test_the_layout_follows_general_alignment_where_it_can(value: int, align: in
     assert start.offset == -(-(57 + 66) // align) * align
 
 
+@pytest.mark.parametrize("value", [{"i32": 256}, {"u64": 256}, {"str": "256"}])
+def test_the_layout_does_not_follow_an_alignment_of_another_type(value: dict[str, Any]) -> None:
+    built = build({"kv": [{"key": "general.alignment", **value}], "tensors": [{"name": "a", "type": "I8", "dims": [1]}]})
+    assert len(built.data) < 256
+
+
+def test_dims_may_be_many() -> None:
+    built = build(
+        {
+            "tensors": [
+                {"name": "t", "type": "F32", "dims": {"fill": 1, "count": 70}},
+                {"name": "u", "type": "F32", "dims": {"fill": 2, "count": 1}},
+            ]
+        }
+    )
+    assert built.fields.find("tensors[0].dims[70]") is None
+    found = [built.fields.find(f"tensors[{number}].n_dims") for number in (0, 1)]
+    assert [built.data[spot.offset] for spot in found if spot] == [70, 1]
+
+
 def offsets(recipe: dict[str, Any]) -> list[int]:
     built = build(recipe)
     spots = [built.fields.find(f"tensors[{index}].offset") for index in range(len(recipe["tensors"]))]
@@ -205,6 +225,10 @@ def test_offsets_stated_and_derived() -> None:
         {"name": "b", "type": "I8", "dims": [5]},
     ]
     assert offsets({"tensors": stated}) == [64, 96]
+    # 3 * 2^63 bytes are beyond any file: such a tensor takes no room in the layout.
+    assert offsets({"tensors": [{"name": "a", "type": "F32", "dims": ["2^61", 3]}, stated[1]]}) == [0, 0]
+    # 2^42 bytes are claimed by a sound directory, so the next tensor lies after them.
+    assert offsets({"tensors": [{"name": "a", "type": "F32", "dims": ["2^40"]}, stated[1]]}) == [0, 2**42]
     assert offsets({"tensors": [{**stated[0], "offset": "-32", "data": "none"}]}) == [2**64 - 32]
 
 

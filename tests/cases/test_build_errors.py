@@ -49,6 +49,7 @@ TENSOR: dict[str, Any] = {"name": "t", "type": "F32", "dims": [4]}
             "a nest is `levels` and one innermost array",
             "levels: 100",
         ),
+        ({"kv": [{"key": "b", "array": {"str": {"fill": "", "count": "2^30"}}}]}, "kv[0].array.str", "are too much", "1073741824"),
         ({"kv": [{"key": "b", "raw": {"hex": "00"}}]}, "kv[0].raw", "`type` is missing", "{type: 13, hex: 00}"),
         ({"tensors": [{"name": "t", "type": "F32"}]}, "tensors[0]", "`dims` is missing", "{name: t, type: F32, dims: [4]}"),
         ({"tensors": [{**TENSOR, "type": "Q4_k"}]}, "tensors[0].type", "`Q4_k` is not known here", "did you mean `Q4_K`?"),

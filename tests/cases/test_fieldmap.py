@@ -36,6 +36,7 @@ def assert_tiles(built: Built) -> None:
     position = 0
     for field in built.fields:
         assert field.offset == position, field
+        assert field.length >= 0, field
         position = field.end
     assert position == len(built.data)
 
@@ -166,3 +167,7 @@ def test_what_is_appended_is_a_field_too() -> None:
     built = build({**RICH, "cut": -5, "append": "00ff"})
     assert built.fields.at(len(built.data) - 1) == Field("appended", len(built.data) - 2, 2, "bytes")
     assert_tiles(built)
+    whole = built.fields.find("data")
+    assert whole is not None
+    assert whole.end == len(built.data) - 2
+    assert build({**RICH, "cut": 100}).fields.find("data") is None

@@ -136,6 +136,11 @@ def test_an_op_speaks_for_its_variants_unless_they_are_named(tmp_path: Path) -> 
     assert named["gguf-py"] == {"dot": ACCEPT, "dot:simd": ACCEPT}
 
 
+def test_an_anchor_may_be_used_again(tmp_path: Path) -> None:
+    cases = load(tmp_path, f"  a: {{build: &same {{kv: []}}, expect: {ALL}}}\n  b: {{build: *same, expect: {ALL}}}\n")
+    assert [case.input for case in cases] == [FileInput({"kv": []})] * 2
+
+
 def test_cases_are_sorted_and_golden_is_passed_over(tmp_path: Path) -> None:
     write(tmp_path, f"suite: b\ncases:\n  z: {{build: {{}}, expect: {ALL}}}\n  a: {{build: {{}}, expect: {ALL}}}\n", "b.yaml")
     write(tmp_path, f"suite: a/c\ncases:\n  24: {{build: {{}}, expect: {ALL}}}\n", "a/c.yaml")
@@ -214,6 +219,18 @@ def test_every_case_of_the_project_loads() -> None:
             "    type: Q8_0\n    weights: {random: {seed: 1, blocks: 1}}\n    x: {random: {seed: 1, blocks: 2}}\n",
             6,
             "x has 1 rows of 64",
+            "same cols",
+        ),
+        (
+            "    type: Q8_0\n    weights: {random: {seed: 1, rows: 3, cols: 32}}\n    x: {random: {seed: 1, rows: 2, cols: 32}}\n",
+            6,
+            "x has 2 rows",
+            "as many rows",
+        ),
+        (
+            "    type: Q8_0\n    rows: {random: {seed: 1, blocks: 1}}\n    x: {random: {seed: 1, blocks: 2}}\n",
+            6,
+            "the weights 1 of 32",
             "same cols",
         ),
         ("    model: {package: p}\n", 4, "`version` is missing", "package, version, archive"),

@@ -157,6 +157,7 @@ def test_a_sweep_visits_every_scale_once() -> None:
         ({"random": {"seed": 1, "blocks": 1, "lo": 1}}, "`uniform` takes no range"),
         ({"random": {"seed": 1, "blocks": 1, "distribution": "wide", "lo": 3, "hi": 2}}, "range 3 to 2 is empty"),
         ({"random": {"seed": 1, "blocks": 1, "distribution": "wide", "hi": 129}}, "`129` is out of range"),
+        ({"random": {"seed": 1, "blocks": 1, "distribution": "half", "hi": 2**20 + 1}}, "`1048577` is out of range"),
         ({"special": {}}, "no rows"),
         ({"special": {"a": {}}}, "no such row"),
         ({"special": {"a": {"fill": 0, "add": 1}}}, "no such row"),

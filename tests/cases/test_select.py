@@ -55,6 +55,8 @@ def test_patterns_choose(patterns: tuple[str, ...], indices: list[int]) -> None:
         ("blocks/q8", False),
         ("blocks/*/q8_0/random", False),
         ("q8_0", False),
+        ("blocks*random", False),
+        ("blocks?q8_0", False),
         ("blocks/q8_0/rando", False),
         ("blocks.q8_0.random", False),
         ("blocks", True),
