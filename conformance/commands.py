@@ -16,7 +16,7 @@ from conformance.cases.model import Case, ModelInput
 from conformance.errors import EXIT_DIVERGENCE, EXIT_OK
 from conformance.judge.golden import GoldenStore
 from conformance.report.console import Color, make_console
-from conformance.report.events import CaseResult, Event, EventLog
+from conformance.report.events import Event, EventLog
 from conformance.report.terminal import TerminalView
 from conformance.report.write import prepare_folder, write_reports
 from conformance.run.engine import run
@@ -42,12 +42,13 @@ def run_command(options: Options, folder: Path | None, color: str) -> int:
             view.on_event(event)
 
         try:
-            return run(plan, sink)
+            run(plan, sink)
         finally:
             if began:
                 view.finish()
                 if folder is not None:
                     write_reports(folder / "events.ndjson", folder)
+    return view.summary.exit_code
 
 
 def _say(phase: str, done: int | None = None, total: int | None = None) -> None:
@@ -79,13 +80,15 @@ def explain_command(options: Options, color: str) -> int:
     """Run the cases and print each one's full report; gives the exit code of the run."""
     from conformance.report.case_results import group
     from conformance.report.markdown import case_markdown
+    from conformance.report.summary import summarize
 
     events: list[Event] = []
     code = run(make_plan(options, _say), events.append)
-    results = [event for event in events if isinstance(event, CaseResult)]
+    summary = summarize(events)
+    assert summary.started is not None  # noqa: S101 - a run's first event
     console = make_console(sys.stdout, cast("Color", color), None)
-    for case in group(results):
-        _print_markdown(console, case_markdown(case))
+    for case in group(events):
+        _print_markdown(console, case_markdown(case, summary.started, summary.warning, full=True))
     return code
 
 

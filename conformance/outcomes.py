@@ -102,19 +102,7 @@ FAILURES = (Unsupported, Error, Crash, Timeout, Memory, Protocol)
 def outcome_name(outcome: Outcome) -> str:
     """Give the outcome's word, with what tells it from others of its kind: ``reject bad-magic``, ``crash SIGABRT``."""
     match outcome:
-        case Ok():
-            return "ok"
-        case Reject(reject_class=name):
-            return f"reject {name}"
-        case Crash(how=how):
-            return f"crash {how}"
-        case Unsupported():
-            return "unsupported"
-        case Error():
-            return "error"
-        case Timeout():
-            return "timeout"
-        case Memory():
-            return "memory"
-        case Protocol():
-            return "protocol"
+        case Reject(reject_class=detail) | Crash(how=detail):
+            return f"{outcome.__struct_config__.tag} {detail}"
+        case _:
+            return str(outcome.__struct_config__.tag)

@@ -23,7 +23,7 @@ from conformance.errors import GgufConformanceError
 from conformance.judge.golden import GoldenStore
 from conformance.report.events import FAILING, CaseResult, Counts, KnownProblem
 from conformance.report.facts import fact_lines, facts_of, headline
-from conformance.report.summary import Failure
+from conformance.report.summary import failures_of
 from conformance.report.text import compared
 from conformance.run.engine import RunPlan, make_lane, require_golden
 from conformance.run.execute import Lane
@@ -136,9 +136,8 @@ class CaseItem(pytest.Item):
 
 def _failure_text(result: CaseResult) -> str:
     """Say where a result diverges, one paragraph a divergence."""
-    failures = [Failure(result, divergence) for divergence in result.divergences] or [Failure(result, None)]
     head = f"{result.case}[{result.who}]: {result.verdict}"
-    paragraphs = ["\n".join([headline(failure), *fact_lines(facts_of(failure))]) for failure in failures]
+    paragraphs = ["\n".join([headline(failure), *fact_lines(facts_of(failure))]) for failure in failures_of(result)]
     return "\n\n".join([head, *paragraphs])
 
 

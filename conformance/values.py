@@ -36,7 +36,7 @@ Text = str | HexText
 
 
 class Boxed(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A value that is no plain string: ``hex`` for bytes that are not UTF-8, ``items`` and ``value`` for an array within an array."""
+    """A value that is no plain string: ``hex`` of bytes that are not UTF-8; ``items`` and ``value`` of an array in an array."""
 
     hex: str | None = None
     items: str | None = None

@@ -11,8 +11,8 @@ from conformance.judge.measure import Given, Measure, differences, failure, same
 from conformance.judge.numbers import Shape
 from conformance.outcomes import Crash, Error, Memory, Ok, Outcome, Reject, Timeout, Unsupported, outcome_name
 
-# An authority that is declared to die, to hang or to fail says nothing on the input: a subject may answer either way.
-_NO_ANSWER = {"crash", "timeout", "memory", "error"}
+# An authority that is declared to die, to hang, to fail or to be wrong says nothing on the input: a subject may answer either way.
+_NO_ANSWER = {"crash", "timeout", "memory", "error", "fault"}
 
 
 class StepVerdict(NamedTuple):
@@ -38,17 +38,24 @@ def _satisfies(outcome: Outcome, expect: Expect) -> bool:
     match expect.kind:
         case "observe":
             return True
-        case "accept":
-            return isinstance(outcome, Ok)
         case "reject":
             return isinstance(outcome, Reject) and same_class(expect.detail, outcome.reject_class)
-        case "either":
-            return isinstance(outcome, Ok | Reject)
         case "crash":
             return isinstance(outcome, Crash) and expect.detail in ("", outcome.how)
-        case _:
-            wanted = {"timeout": Timeout, "memory": Memory, "error": Error, "unsupported": Unsupported}[expect.kind]
-            return isinstance(outcome, wanted)
+        case "fault":
+            return isinstance(outcome, Ok if expect.detail == "accept" else Reject)
+        case kind:
+            return isinstance(outcome, _OUTCOMES[kind])
+
+
+_OUTCOMES = {
+    "accept": Ok,
+    "either": Ok | Reject,
+    "timeout": Timeout,
+    "memory": Memory,
+    "error": Error,
+    "unsupported": Unsupported,
+}
 
 
 def judge_authority(
@@ -79,7 +86,7 @@ def _message(outcome: Outcome) -> str:
 
 def is_determined(expects: tuple[Expect, ...]) -> bool:
     """Tell whether a case fixes an authority's answer, so that it is recorded and drift from the record fails."""
-    return len(expects) == 1 and expects[0].kind in {"accept", "reject", "crash"}
+    return len(expects) == 1 and expects[0].kind in {"accept", "reject", "crash", "fault"}
 
 
 class Bench(NamedTuple):
@@ -96,9 +103,9 @@ def judge_subject(op: str, type_name: str, bench: Bench, given: Given, shape: Sh
     if failed:
         return StepVerdict([failed], same=False)
     kinds = {expect.kind for expect in bench.expects}
-    if "observe" in kinds:
+    if "observe" in kinds or kinds & _NO_ANSWER:
         return StepVerdict([])
-    if kinds & _NO_ANSWER or "either" in kinds:
+    if "either" in kinds:
         return _judge_free(op, type_name, bench, given, shape)
     if "unsupported" in kinds:
         return StepVerdict([], skipped=f"{bench.profile} does not do this")

@@ -138,9 +138,9 @@ def _says(problem: KnownProblem) -> str:
     return "no longer happens" if problem.kind == "stale" else "matches no case"
 
 
-def case_markdown(case: CaseResults, started: RunStarted, warning: str) -> str:
-    """Give the report on one case for all participants; short where all of them pass or were not asked."""
-    template = "case.md.j2" if case.is_notable else "passing.md.j2"
+def case_markdown(case: CaseResults, started: RunStarted, warning: str, *, full: bool = False) -> str:
+    """Give the report on one case for all participants; short, unless ``full``, where all of them pass or were not asked."""
+    template = "case.md.j2" if full or case.is_notable else "passing.md.j2"
     return (
         _environment()
         .get_template(template)

@@ -87,13 +87,22 @@ class KnownLedger:
         return msgspec.structs.replace(
             result,
             verdict="known" if len(met) == len(result.divergences) else result.verdict,
-            divergences=tuple(d if d.signature in known else _with_remark(d, result.case, here) for d in result.divergences),
+            divergences=tuple(
+                _with_reason(d, known[d.signature]) if d.signature in known else _with_remark(d, result.case, here)
+                for d in result.divergences
+            ),
             known=tuple(f"{entry.kind}: {entry.reason}" for entry in met),
         )
 
     def stale(self) -> list[KnownDivergence]:
         """Give the entries of which at least one case was run and none showed the signature."""
         return [entry for entry in self.entries if entry in self._ran and entry not in self._seen]
+
+
+def _with_reason(divergence: Divergence, entry: KnownDivergence) -> Divergence:
+    link = f" ({entry.link})" if entry.link else ""
+    remark = f"known {entry.kind}: {entry.reason}{link}"
+    return msgspec.structs.replace(divergence, remarks=(*divergence.remarks, remark))
 
 
 def _with_remark(divergence: Divergence, case: str, here: list[KnownDivergence]) -> Divergence:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 import yaml
@@ -41,6 +42,7 @@ class Tally:
         self.divergences: dict[str, Divergence] = {}
         self.answers: list[Answered] = []
         self.agreement: dict[str, Agreement] = {}
+        self.is_file = isinstance(case.input, FileInput)
         self._judged = False
         self._file_compared = False
 
@@ -66,7 +68,11 @@ class Tally:
         if divergence.signature in self.divergences or len(self.divergences) >= KEPT_DIVERGENCES:
             return
         where = f"{step.name}: " if step.name != step.asked else ""
-        self.divergences[divergence.signature] = msgspec.structs.replace(divergence, summary=where + divergence.summary)
+        at = None if step.has_output and self.is_file else divergence.at  # an offset in an output is none in the file
+        field = f"data[{step.tensor_index}]" if step.tensor_bytes is not None and self.is_file else divergence.field
+        self.divergences[divergence.signature] = msgspec.structs.replace(
+            divergence, summary=where + divergence.summary, at=at, field=field
+        )
 
     def _note(self, step: Step, reply: Reply, verdict: StepVerdict, others: dict[str, tuple[Outcome, bool]]) -> None:
         for name, (_, same) in others.items():
@@ -193,6 +199,14 @@ def patched(case: Case) -> Iterable[str]:
     return recipe.get("patch") or ()
 
 
+class _Plain(yaml.SafeDumper):
+    """Writes numbers as the cases do: a recipe holds them as text, which would be quoted."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.yaml_implicit_resolvers = {}
+
+
 def recipe_text(case: Case) -> str:
     """Give the case's input as YAML, as a person would write it."""
     match case.input:
@@ -207,7 +221,7 @@ def recipe_text(case: Case) -> str:
         case DotInput(type=name, weights=weights, x=x):
             document = {"type": name, "weights": weights, "x": x}
     shown = {key: value for key, value in msgspec.to_builtins(document).items() if value is not None}
-    text: str = yaml.safe_dump(shown, sort_keys=False, allow_unicode=True, default_flow_style=None, width=120)
+    text: str = yaml.dump(shown, Dumper=_Plain, sort_keys=False, allow_unicode=True, default_flow_style=None, width=120)
     return text if len(text) <= 4000 else text[:4000] + "…\n"
 
 

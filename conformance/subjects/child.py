@@ -166,8 +166,6 @@ class Child:
     def stopped(self) -> bool:
         """Say whether waiting is over: too much came, the process ended, or it closed a pipe and lives on."""
         if self.how is not None:
-            # A descendant may hold the pipes open; without it they end.
-            self._kill_group()
             self._drain()
             return True
         return self.full or (self._closed_at is not None and time.monotonic() - self._closed_at > CLOSED_GRACE)
@@ -200,6 +198,7 @@ class Child:
             os.killpg(self.pid, signal.SIGKILL)
 
     def _drain(self) -> None:
+        """Take what the process left in its pipes; no more, since a descendant may hold them open and go on writing."""
         for _ in range(_DRAIN_ROUNDS):
             if self.pump(0) == 0:
                 return

@@ -1,4 +1,4 @@
-"""Shows what the harness makes of each fake: ``python tests/fakes/show.py [FILE.gguf] [FAKE ...]``.
+"""Shows what the harness makes of each fake: ``python -m tests.fakes.show [FILE.gguf] [FAKE ...]``, in the checkout.
 
 Five header requests go to each, numbered from 2 (the hello is 1). A fake misbehaves at 3; what follows has to be sound again.
 """

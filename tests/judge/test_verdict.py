@@ -57,7 +57,7 @@ def _judge(profile: str, expects: tuple[Expect, ...], given: Outcome, **authorit
 
 
 @pytest.mark.parametrize("outcome", FAILED, ids=lambda outcome: type(outcome).__name__)
-@pytest.mark.parametrize("kind", ["accept", "either", "observe", "crash", "timeout"])
+@pytest.mark.parametrize("kind", ["accept", "either", "observe", "crash", "timeout", "fault"])
 def test_a_failure_satisfies_nothing(outcome: Outcome, kind: str) -> None:
     expects = (Expect(kind),)  # type: ignore[arg-type]  # parametrized over the admissible kinds
     assert _judge("llama.cpp", expects, outcome, c=OK)
@@ -81,6 +81,15 @@ def test_where_the_authority_dies_a_subject_may_answer_either_way() -> None:
     crash = (Expect("crash", "SIGABRT"),)
     assert _judge("llama.cpp", crash, OK, c=Crash("SIGABRT")) == []
     assert _judge("llama.cpp", crash, Reject("bad-size"), c=Crash("SIGABRT")) == []
+
+
+def test_nobody_has_to_repeat_an_authoritys_fault() -> None:
+    fault = (Expect("fault", "accept"),)
+    assert satisfies(OK, fault)
+    assert not satisfies(Reject("bad-size"), fault)
+    assert is_determined(fault)
+    assert _judge("llama.cpp", fault, Reject("bad-size"), c=OK) == []
+    assert _judge("llama.cpp", fault, OTHER, c=OK) == []
 
 
 def test_either_compares_values_where_both_accept() -> None:

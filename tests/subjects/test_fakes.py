@@ -87,5 +87,12 @@ def test_three_failed_restarts_end_the_run(mark):
     assert _nothing_left(mark)
 
 
+def test_a_fake_passes_its_requests_on_to_the_reference(monkeypatch, tmp_path):
+    monkeypatch.delenv("FAKE_REFERENCE")
+    (tmp_path / "bad.gguf").write_bytes(b"GGUX" + bytes(20))
+    told = list(show.outcomes("segfault", tmp_path / "bad.gguf", 3))
+    assert told == ["reject bad-magic", "crash SIGSEGV", "reject bad-magic"]
+
+
 def test_every_fake_has_its_expectation():
     assert set(show.names()) == {*TRANSIENT, *NOTICED_LATER, *FATAL, "hello-once"}

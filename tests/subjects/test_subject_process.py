@@ -1,8 +1,8 @@
 """One request after the other: outcomes, limits, output, restarts."""
 
+import resource
 import time
 
-import psutil
 import pytest
 from subject_helpers import PREAMBLE, asked, header
 
@@ -124,17 +124,30 @@ def test_the_cap_on_a_line_is_exact(make, length, fits):
     assert fits or answer.outcome.problem == "a line longer than 1000 bytes"
 
 
+def _high_water():
+    """Give the most that this process ever held, in bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+
+
 def test_an_endless_line_costs_the_harness_no_more_than_the_cap(make):
     script = "serve(lambda request, sound: [os.write(1, b'a' * 65536) for _ in iter(int, 1)])"
-    before = psutil.Process().memory_info().rss
+    before = _high_water()
     (answer,) = asked(make(PREAMBLE + script, keys="limits: {line: 8MiB}"))
     assert answer.outcome.problem == f"a line longer than {8 << 20} bytes"
     assert len(answer.outcome.excerpt) < 300
-    assert psutil.Process().memory_info().rss - before < 40 << 20
+    assert _high_water() - before < 40 << 20
+
+
+def test_a_flood_while_it_is_closed_costs_the_harness_no_more_than_the_cap(make):
+    script = "serve(lambda request, sound: [say(sound), [os.write(1, b'\\n' * 65536) for _ in iter(int, 1)]])"
+    before = _high_water()
+    (answer,) = asked(make(PREAMBLE + script, keys="limits: {line: 8MiB}"))
+    assert isinstance(answer.outcome, Ok)
+    assert _high_water() - before < 40 << 20
 
 
 def test_an_answer_given_with_the_last_breath_counts(make):
-    script = "serve(lambda request, sound: (say(sound), os._exit(9)))"
+    script = "serve(lambda request, sound: (say(json.dumps(sound).ljust(300_000)), os._exit(9)))"
     assert [type(answer.outcome) for answer in asked(make(PREAMBLE + script), 4)] == [Ok, Crash, Ok, Crash]
 
 
