@@ -24,8 +24,12 @@ def bits(data: bytes) -> list[int]:
 
 
 def gaussian(count: int, seed: int = 1) -> bytes:
-    generator = random.Random(seed)
+    generator = random.Random(seed)  # noqa: S311 - test data
     return floats(generator.gauss(0, 1) for _ in range(count))
+
+
+def noise(count: int, seed: int = 1) -> bytes:
+    return random.Random(seed).randbytes(count)  # noqa: S311 - test data
 
 
 class Blocks(NamedTuple):

@@ -23,7 +23,6 @@ from tests.authorities.files import (
     TYPE_Q4_0,
     TYPE_Q8_0,
     U8,
-    U32,
     U64,
     alignment,
     array,

@@ -11,7 +11,6 @@ from conformance.subjects.authorities.llama_cpp.rejects import classify
 from conformance.subjects.protocol import HeaderRequest
 from tests.authorities.files import (
     ARR,
-    BOOL,
     HEAD,
     I32,
     STR,
@@ -137,7 +136,8 @@ PIECES = (
     (u32(ARR), "truncated", 0), (u32(STR), "truncated", 0), (struct.pack("<Q", 2), "truncated", 0),
     (bytes(8), "bad-length", -8),  # until both lengths could be there, the count is what does not fit
     (struct.pack("<Q", 2), "bad-length", -16), (b"xy", "bad-length", -8),
-    (struct.pack("<Q", 1), "truncated", 0), (b"n", "bad-length", -8), (u32(U64), "truncated", 0), (struct.pack("<Q", 9), "truncated", 0),
+    (struct.pack("<Q", 1), "truncated", 0), (b"n", "bad-length", -8), (u32(U64), "truncated", 0),
+    (struct.pack("<Q", 9), "truncated", 0),
     (struct.pack("<Q", 1), "truncated", 0), (b"i", "bad-length", -8),
     (u32(ARR), "truncated", 0), (u32(I32), "truncated", 0), (struct.pack("<Q", 3), "truncated", 0),
     (struct.pack("<3I", 9, 9, 9), "bad-length", -8),

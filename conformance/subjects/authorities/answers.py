@@ -32,4 +32,4 @@ def read_exactly(path: str, expected: int, what: str) -> bytes:
 def require_shape(rows: int, cols: int, block: int) -> None:
     """Raise Reject (``bad-input``) unless there are rows and each is a positive multiple of the block."""
     if rows < 1 or cols <= 0 or cols % block:
-        raise Reject("bad-input", f"{rows} rows of {cols} elements: not a multiple of the block, {block}")
+        raise Reject("bad-input", f"{rows} rows of {cols} elements; it takes a row or more, each a multiple of the block, {block}")

@@ -26,6 +26,7 @@ _STARTS = (
     ("Found duplicated tensor with name", "duplicate-tensor"),
     ("cannot mmap an empty file", "truncated"),
     ("maximum supported dimension for an ndarray", "bad-dims"),
+    ("Maximum allowed dimension exceeded", "bad-dims"),
 )
 _ENDS = (
     ("is not a valid GGUFValueType", "bad-value-type"),

@@ -10,7 +10,7 @@ import importlib.util
 import os
 import re
 import sys
-from ctypes import POINTER, c_bool, c_char_p, c_float, c_int, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+from ctypes import POINTER, c_bool, c_char_p, c_int, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -23,7 +23,7 @@ LOG_ERROR = 4  # GGML_LOG_LEVEL_ERROR, ggml/include/ggml.h
 ConvertRows = ctypes.CFUNCTYPE(None, c_void_p, c_void_p, c_int64)
 """``ggml_to_float_t`` and ``ggml_from_float_t``: source, destination, number of elements."""
 
-VecDot = ctypes.CFUNCTYPE(None, c_int, POINTER(c_float), c_size_t, c_void_p, c_size_t, c_void_p, c_size_t, c_int)
+VecDot = ctypes.CFUNCTYPE(None, c_int, c_void_p, c_size_t, c_void_p, c_size_t, c_void_p, c_size_t, c_int)
 """``ggml_vec_dot_t``: n, result, its stride, x, its stride, y, its stride, number of rows."""
 
 LogCallback = ctypes.CFUNCTYPE(None, c_int, c_char_p, c_void_p)
