@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from conformance.report.console import Color, make_console, standard_streams
-from conformance.report.events import Event, KnownProblem, Participant, RunStarted
+from conformance.report.events import Agreement, Event, KnownProblem, Participant, RunStarted
 from conformance.report.facts import facts_of, headline, laid_out
 from conformance.report.paths import case_path
 from conformance.report.progress import BarProgress, NoProgress, PlainProgress, ProgressView
@@ -212,11 +212,18 @@ def _closing(summary: RunSummary, reports: Path | None) -> Iterator[Text]:
     yield Text()
     if reports is not None:
         yield Text.assemble(("reports ", _CALM), one_line(str(reports / "summary.md")))
+    for (who, authority), steps in summary.agreement.items():
+        yield Text(f"{one_line(who)} answers the same as {one_line(authority)} {_times(steps)}", style=_CALM)
     for who, total in summary.totals:
         yield _total(who, total)
     took = f" · {seconds(summary.finished.seconds)}" if summary.finished else ""
     style = _GOOD if summary.exit_code == 0 else _BAD
     yield Text.assemble((f"exit {summary.exit_code}: {summary.exit_meaning}", style), took)
+
+
+def _times(steps: Agreement) -> str:
+    """Say how often two answers were the same: not a verdict, since one authority judges and the other may differ from it."""
+    return f"in {number(steps.same)} of {number(steps.same + steps.different)} steps"
 
 
 def _total(who: str, total: Tally) -> Text:
@@ -227,4 +234,5 @@ def _total(who: str, total: Tally) -> Text:
     if verdicts["skip"]:
         said.append(f"{number(verdicts['skip'])} skip (reasons above)")
     amounts = compared(total.counts)
-    return Text.assemble((f"{one_line(who)}: ", _HEAD), ", ".join(said), f" · {amounts}" if amounts else "")
+    clean = "" if any(verdicts[verdict] for verdict in ("diverge", "known")) else ", 0 different"
+    return Text.assemble((f"{one_line(who)}: ", _HEAD), ", ".join(said), f" · {amounts}{clean}" if amounts else "")

@@ -213,7 +213,7 @@ def recipe_text(case: Case) -> str:
         case FileInput(recipe=recipe):
             document: dict[str, object] = recipe
         case ModelInput():
-            document = {"model": msgspec.to_builtins(case.input)}
+            document = {"model": {key: str(value) for key, value in msgspec.structs.asdict(case.input).items()}}
         case RowsInput(type=name, recipe=recipe, imatrix=imatrix, x=x):
             document = {"type": name, "rows": recipe, "imatrix": imatrix, "x": x}
         case BlocksInput(type=name, recipe=recipe):

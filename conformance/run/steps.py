@@ -8,6 +8,7 @@ from math import prod
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from conformance.cases.model import Case
@@ -106,9 +107,9 @@ class Step(NamedTuple):
 
     @property
     def counts(self) -> Counts:
-        """What a comparison of this step's answers compares."""
+        """What a comparison of this step's answers compares; blocks that an earlier step compared are not counted again."""
         if self.numbers is not None:
-            return self.numbers.counts
+            return msgspec.structs.replace(self.numbers.counts, blocks=0) if self.after else self.numbers.counts
         if self.tensor_bytes is not None:
             return Counts(requests=1, tensors=1, bytes=self.tensor_bytes)
         return Counts(requests=1, files=1)

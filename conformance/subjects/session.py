@@ -80,7 +80,6 @@ class Session:
         elapsed = watch.elapsed
         if isinstance(line, bytes):
             outcome = self._broken_schema(line, op_of(request)) or read_answer(line, op_of(request), request.seq)
-            child.pump(0)  # what was said on stderr with the answer
         else:
             outcome = line
         return Answer(outcome, child.stderr_tail, elapsed, watch.peak)

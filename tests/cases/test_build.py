@@ -126,6 +126,17 @@ def test_a_value_that_no_writer_writes(value: dict[str, Any], raw: bytes) -> Non
     assert built.data[24 + 8 + 1 + 4 :] == raw
 
 
+def test_a_raw_value_has_the_type_that_it_states() -> None:
+    assert build({"kv": [{"key": "k", "raw": {"type": 13}}]}).data[-4:] == b"\x0d\0\0\0"
+
+
+def test_typed_data_may_be_filled() -> None:
+    built = build(
+        {"tensors": [{"name": "t", "type": "I8", "dims": [12], "data": {"f32": {"fill": "-0.0", "count": 3}}}], "pad_last": "false"}
+    )
+    assert built.data[-12:] == b"\0\0\0\x80" * 3
+
+
 def test_a_long_key_and_name_need_not_be_written_out() -> None:
     built = build(
         {

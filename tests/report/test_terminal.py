@@ -223,6 +223,10 @@ def test_an_entry_that_no_longer_holds_comes_with_its_edit():
     assert "and signature 'header:-:value:kv'\n" in text
 
 
+def test_agreement_with_each_authority_stands_above_the_totals():
+    assert "newreader answers the same as llama.cpp in 0 of 1 steps\n" in shown(RICH)
+
+
 def test_the_last_lines_are_totals_and_the_exit_code():
     *_, one, two, last = shown(RICH).rstrip("\n").split("\n")
     assert one == (

@@ -21,7 +21,7 @@ def test_the_reference_passes_live_and_golden(bench: Bench) -> None:
         assert ran.code == 0
         assert {verdict for (_, who), verdict in ran.verdicts.items() if who == "impl"} == {"pass"}
         counts = ran.finished.counts["impl"]
-        assert (counts.blocks, counts.bytes, counts.values) == (4 * 32 * 2 + 4, 4 * 32 * 34 + 16, 4 * 1024 + 2 * 512)
+        assert (counts.blocks, counts.bytes, counts.values) == (4 * 32 + 4, 4 * 32 * 34 + 16, 4 * 1024 + 2 * 512)
         assert (counts.files, counts.tensors) == (3, 1)
         opening = ran.events[0]
         assert isinstance(opening, RunStarted)

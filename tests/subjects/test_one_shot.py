@@ -72,6 +72,10 @@ def test_limits(subject):
     assert isinstance(subject.ask(header("a = b'x' * (600 << 20); time.sleep(60)")).outcome, Memory)
 
 
+def test_its_stdin_is_empty(subject):
+    assert isinstance(subject.ask(header("sys.stdin.read()"), time=5).outcome, Ok)
+
+
 def test_other_ops_are_not_for_it(subject):
     outcome = subject.ask(TensorRequest(seq=0, path="a", index=0, out="b")).outcome
     assert outcome == Unsupported("a one-shot subject does header and load, not tensor")

@@ -121,7 +121,7 @@ def test_lines_that_are_no_answer(line, problem):
         (_pair("array", "a", items="str"), "kv[0].value: an array's value is a list"),
         (_pair("array", ["1", "x"], items="u8"), "kv[0].value[1]: u8 is a decimal"),
         (_pair("array", ["a"], items="string"), "kv[0].items: unknown value type 'string'"),
-        (_pair("array", ["a"], items="array"), "kv[0].value[0]: an array within an array is"),
+        (_pair("array", ["1"], items="array"), "kv[0].value[0]: an array within an array is"),
         (_pair("array", [{"items": "f32", "value": ["1"]}], items="array"), "kv[0].value[0].value[0]: f32 is 0x"),
         (_pair("array", [{"items": "f32"}], items="array"), "kv[0].value[0].value: an array's value is a list"),
     ],

@@ -9,7 +9,7 @@ import pytest
 from subject_helpers import HERE, PREAMBLE, asked, carriers, header, wait_until
 
 from conformance.outcomes import Ok, Timeout
-from conformance.subjects.guard import GUARD
+from conformance.subjects.guard import GUARD, Guard
 from conformance.subjects.process import Subject
 
 
@@ -60,15 +60,47 @@ with Subject(find_manifest(FAKES / "hang-stubborn")) as subject:
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_killed_harness_leaves_no_subject(number, mark):
-    harness = subprocess.Popen([sys.executable, "-c", HARNESS], stdout=subprocess.PIPE)
+@pytest.mark.parametrize(
+    "end",
+    [
+        lambda pid: os.kill(pid, signal.SIGKILL),
+        lambda pid: os.kill(pid, signal.SIGTERM),
+        lambda pid: os.killpg(pid, signal.SIGKILL),  # as a CI runner ends a job
+    ],
+    ids=["SIGKILL", "SIGTERM", "SIGKILL of its group"],
+)
+def test_a_killed_harness_leaves_no_subject(end, mark):
+    harness = subprocess.Popen([sys.executable, "-c", HARNESS], stdout=subprocess.PIPE, start_new_session=True)
     assert harness.stdout.readline() == b"asked\n"
     assert len(carriers(mark)) >= 4  # harness, guard, fake, its reference
-    harness.send_signal(number)
+    end(harness.pid)
     harness.wait()
     harness.stdout.close()
     assert wait_until(lambda: not carriers(mark))
+
+
+@pytest.fixture
+def sleepers():
+    started = [subprocess.Popen(["sleep", "60"], start_new_session=True) for _ in range(3)]
+    yield started
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+def test_a_guard_kills_what_is_noted_and_nothing_that_was_removed(sleepers):
+    ended, removed, noted = sleepers
+    guard = Guard()
+    guard.add(ended.pid)
+    guard.remove(ended.pid)
+    os.kill(guard.pid, signal.SIGKILL)
+    os.waitid(os.P_PID, guard.pid, os.WEXITED | os.WNOWAIT)
+    for process in removed, noted:
+        guard.add(process.pid)
+    guard.remove(removed.pid)
+    guard.stop()
+    assert noted.wait(5) == -signal.SIGKILL
+    assert (ended.poll(), removed.poll()) == (None, None)
 
 
 def test_a_killed_guard_is_replaced_and_knows_the_subjects_of_before(make, mark):

@@ -35,6 +35,12 @@ def test_malformed_hellos(make, answer, told):
     assert told in raised.value.message
 
 
+def test_a_program_that_is_not_built_is_told_before_it_is_started(make):
+    manifest = make("", command='["{python}", "{dir}/dist/main.py"]', keys="build: [make dist]", check_command=False)
+    with pytest.raises(ConfigurationError, match=r"dist/main.py does not exist\n  Build it first: cd .* && make dist"):
+        asked(manifest)
+
+
 def test_a_file_that_cannot_be_executed_is_said_to_be_one(make, tmp_path):
     (tmp_path / "program").write_bytes(b"\x7fELF no program at all")
     (tmp_path / "program").chmod(0o755)

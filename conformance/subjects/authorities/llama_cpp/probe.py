@@ -118,20 +118,22 @@ DOT_PROBES = (
 
 def contraction_base() -> str:
     """Tell whether ggml-base fuses multiply and add: "off", "on", or which type gave what."""
-    return _summary({probe.type: _judge(_code(probe), probe.separate, probe.fused) for probe in QUANT_PROBES})
+    return summary({probe.type: judge(_code(probe), probe.separate, probe.fused) for probe in QUANT_PROBES})
 
 
 def contraction_dot() -> str:
     """Tell the same of the scalar dot products in ggml-cpu."""
-    return _summary({probe.type: _judge(_product(probe), probe.separate, probe.fused) for probe in DOT_PROBES})
+    return summary({probe.type: judge(_product(probe), probe.separate, probe.fused) for probe in DOT_PROBES})
 
 
-def _summary(found: dict[str, str]) -> str:
+def summary(found: dict[str, str]) -> str:
+    """Give the answer that all types gave, or each type's."""
     answers = set(found.values())
     return answers.pop() if len(answers) == 1 else ", ".join(f"{kind} {answer}" for kind, answer in found.items())
 
 
-def _judge(result: int, separate: int, fused: int) -> str:
+def judge(result: int, separate: int, fused: int) -> str:
+    """Name the arithmetic that gives ``result``: "off" or "on" (multiply and add fused)."""
     return {separate: "off", fused: "on"}.get(result, f"neither ({result:#x})")
 
 
