@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from conformance.report.console import Color, make_console, standard_streams
-from conformance.report.events import Agreement, Event, KnownProblem, Participant, RunStarted
+from conformance.report.events import FAILING, Agreement, Event, KnownProblem, Participant, RunStarted
 from conformance.report.facts import facts_of, headline, laid_out
 from conformance.report.paths import case_path
 from conformance.report.progress import BarProgress, NoProgress, PlainProgress, ProgressView
@@ -234,5 +234,5 @@ def _total(who: str, total: Tally) -> Text:
     if verdicts["skip"]:
         said.append(f"{number(verdicts['skip'])} skip (reasons above)")
     amounts = compared(total.counts)
-    clean = "" if any(verdicts[verdict] for verdict in ("diverge", "known")) else ", 0 different"
+    clean = "" if any(verdicts[verdict] for verdict in (*FAILING, "known")) else ", 0 different"
     return Text.assemble((f"{one_line(who)}: ", _HEAD), ", ".join(said), f" · {amounts}{clean}" if amounts else "")
