@@ -70,19 +70,22 @@ def test_a_library_that_is_not_where_the_variable_says(monkeypatch, tmp_path):
     assert "Traceback" not in error.value.message
 
 
-def test_a_library_of_something_else(monkeypatch, tmp_path, llama_cpp):
-    """A file that is no library, or one without the functions, is told by name."""
+def put_libraries(folder, monkeypatch, put):
     for name in ("libggml-base.so", "libggml-cpu.so"):
-        (tmp_path / name).write_bytes(b"not a library")
-    monkeypatch.setenv(LIBRARY_VARIABLE, str(tmp_path / "libggml-base.so"))
+        put(folder / name)
+    monkeypatch.setenv(LIBRARY_VARIABLE, str(folder / "libggml-base.so"))
+
+
+def test_a_file_that_is_no_library(monkeypatch, tmp_path):
+    put_libraries(tmp_path, monkeypatch, lambda path: path.write_bytes(b"text"))
     with pytest.raises(AuthorityMissingError, match="cannot be used"):
         identify.identify("llama.cpp")
-    folder = Path(llama_cpp.identity.details["library"]).parent
-    (tmp_path / "libggml-base.so").unlink()
-    (tmp_path / "libggml-base.so").symlink_to(folder / "libggml-cpu.so")
+
+
+def test_a_library_without_the_functions(monkeypatch, tmp_path, llama_cpp):
+    base = llama_cpp.identity.details["library"]
+    put_libraries(tmp_path, monkeypatch, lambda path: path.symlink_to(base))
     with pytest.raises(AuthorityMissingError, match="undefined symbol: ggml_cpu_init"):
-        (tmp_path / "libggml-cpu.so").unlink()
-        (tmp_path / "libggml-cpu.so").symlink_to(folder / "libggml-base.so")
         identify.identify("llama.cpp")
 
 

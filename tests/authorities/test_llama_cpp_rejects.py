@@ -80,7 +80,7 @@ HEADER = {
     "2^64 elements": (gguf([], [tensor(b"t", TYPE_F32, [2**32, 2**32])]), "bad-dims", AFTER_T + 12),
     "type 43": (gguf([], [tensor(b"t", 43, [1])]), "bad-tensor-type", AFTER_T + 12),
     "type -1": (gguf([], [tensor(b"t", 2**32 - 1, [1])]), "bad-tensor-type", AFTER_T + 12),
-    "removed type 4": (gguf([], [tensor(b"t", 4, [32])]), "bad-block", AFTER_T + 12),
+    "removed type 4": (gguf([], [tensor(b"t", 4, [32])]), "bad-tensor-type", AFTER_T + 12),
     "row of 31": (gguf([], [tensor(b"t", TYPE_Q8_0, [31, 32])]), "bad-block", AFTER_T + 20),
     "2^65 bytes": (gguf([], [tensor(b"t", 28, [2**31, 2**31])]), "bad-size", None),
     "no padding before the data": (gguf([], [tensor(b"t", TYPE_F32, [0])], align=1), "truncated", AFTER_T + 24),

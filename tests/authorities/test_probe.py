@@ -98,6 +98,6 @@ def test_summary_names_the_types_that_disagree():
 
 
 def test_the_installed_library_rounds_as_the_recorded_answers_do(llama_cpp):
-    """Fails on a build of llama-cpp-python that contracts; `python -m conformance.subjects.authorities.build` makes the right one."""
+    """Fails on a build that contracts; `python -m conformance.subjects.authorities.build` makes and installs the right one."""
     details = llama_cpp.identity.details
     assert (details["contraction_base"], details["contraction_dot"]) == ("off", "off")

@@ -40,6 +40,7 @@ _MESSAGES: tuple[tuple[str, str], ...] = (
     (r"tensor '.*' dimension \d+ has invalid number of elements: -\d+ < 0", "bad-dims"),
     (r"incorrect shape for a tensor '.*' may cause overflow errors: .*", "bad-dims"),
     (r"tensor '.*' has invalid ggml type -?\d+\. should be in .*", "bad-tensor-type"),
+    (r"tensor '.*' of type \d+ \(.*\) has -?\d+ elements per row, not a multiple of block size \(0\)", "bad-tensor-type"),
     (r"tensor '.*' of type \d+ \(.*\) has -?\d+ elements per row, not a multiple of block size \(\d+\)", "bad-block"),
     (r"tensor '.*' with shape \(.*\) has a size in bytes > \d+", "bad-size"),
     (r"failed to seek to beginning of data section", "truncated"),
