@@ -179,8 +179,11 @@ class Child:
         self.kill()
 
     def kill(self) -> None:
-        """Kill the process with all its descendants, reap it, close its pipes. Safe to call again."""
-        descendants = process_tree(self.pid)[1:]
+        """Kill the process with all its descendants, reap it, close its pipes. Later calls do nothing."""
+        if self._stdout.closed:
+            return
+        # Once the process is reaped its number may be another's, and its children are no longer its children.
+        descendants = process_tree(self.pid)[1:] if self.how is None else []
         self._kill_group()
         for process in descendants:
             with contextlib.suppress(psutil.Error):

@@ -1,6 +1,7 @@
 """No process outlives its subject, nor the harness."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -81,7 +82,7 @@ def test_a_killed_harness_leaves_no_subject(end, mark):
 
 @pytest.fixture
 def sleepers():
-    started = [subprocess.Popen(["sleep", "60"], start_new_session=True) for _ in range(3)]
+    started = [subprocess.Popen([shutil.which("sleep"), "60"], start_new_session=True) for _ in range(3)]
     yield started
     for process in started:
         process.kill()
@@ -100,7 +101,9 @@ def test_a_guard_kills_what_is_noted_and_nothing_that_was_removed(sleepers):
     guard.remove(removed.pid)
     guard.stop()
     assert noted.wait(5) == -signal.SIGKILL
-    assert (ended.poll(), removed.poll()) == (None, None)
+    for process in ended, removed:
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.2)
 
 
 def test_a_killed_guard_is_replaced_and_knows_the_subjects_of_before(make, mark):
