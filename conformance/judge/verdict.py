@@ -127,13 +127,13 @@ def _judge_free(op: str, type_name: str, bench: Bench, given: Given, shape: Shap
 
 def _judge_declared(op: str, type_name: str, bench: Bench, given: Given, shape: Shape | None) -> StepVerdict:
     """Judge by the case's word alone (profile ``spec``, or an authority that is not at hand); values by whoever accepts."""
-    expect = bench.expects[0]
-    if isinstance(given.outcome, Ok) and expect.kind == "accept":
+    classes = [expect.detail for expect in bench.expects if expect.kind == "reject"]
+    if isinstance(given.outcome, Ok) and any(expect.kind == "accept" for expect in bench.expects):
         measure = next((m for m in bench.measures.values() if isinstance(m.outcome, Ok)), None)
         found = differences(op, type_name, measure, given, shape) if measure else []
         return StepVerdict(found, same=not found if measure else None)
-    if isinstance(given.outcome, Reject) and expect.kind == "reject":
-        if same_class(expect.detail, given.outcome.reject_class):
+    if isinstance(given.outcome, Reject) and classes:
+        if any(same_class(name, given.outcome.reject_class) for name in classes):
             return StepVerdict([], same=True)
-        return StepVerdict([wrong_class(op, type_name, bench.profile, expect.detail, given.outcome)], same=False)
+        return StepVerdict([wrong_class(op, type_name, bench.profile, " or ".join(classes), given.outcome)], same=False)
     return StepVerdict([wrong_kind(op, type_name, bench.profile, expectation_text(bench.expects), given.outcome)], same=False)

@@ -102,7 +102,7 @@ def _read_type(cursor: Cursor, field: str) -> TensorType:
 def _check_row(kind: TensorType, ne: tuple[int, ...], *, field: str, dims_at: int, type_at: int) -> None:
     if kind.removed:
         problem = f"ggml type {kind.id} ({kind.name}) has been removed and has no block size"
-        raise GgufError("bad-block", problem, field=f"{field}.type", at=type_at)
+        raise GgufError("bad-tensor-type", problem, field=f"{field}.type", at=type_at)
     row = ne[0] if ne else 1
     if row % kind.block:
         problem = f"a row of {row} elements is no multiple of the {kind.block} elements of a {kind.name} block"

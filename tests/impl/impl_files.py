@@ -179,7 +179,7 @@ TENSORS = [
     Broken("type 43", gguf((), [tensor(b"t", [1], 43)]), "bad-tensor-type tensors[0].type @45", "type 43"),
     Broken("type -1", gguf((), [tensor(b"t", [1], -1)]), "bad-tensor-type tensors[0].type @45", "type -1"),
     *(
-        Broken(f"type {kind} is removed", gguf((), [tensor(b"t", [32], kind)]), "bad-block tensors[0].type @45", f"type {kind} ")
+        Broken(f"type {kind} is removed", gguf((), [tensor(b"t", [32], kind)]), "bad-tensor-type tensors[0].type @45", f"type {kind} ")
         for kind in (4, 5, 31, 32, 33, 36, 37, 38)
     ),
     Broken("half a block", gguf((), [tensor(b"t", [128, 2], 12)]), "bad-block tensors[0].dims[0] @37", "128 elements"),

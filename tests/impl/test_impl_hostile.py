@@ -40,6 +40,7 @@ LOGGED = {
     "invalid number of elements": "bad-dims",
     "incorrect shape": "bad-dims",
     "invalid ggml type": "bad-tensor-type",
+    r"not a multiple of block size \(0\)": "bad-tensor-type",
     "not a multiple of block size": "bad-block",
     "has a size in bytes": "bad-size",
     "failed to seek to beginning": "truncated",

@@ -105,6 +105,14 @@ def test_the_spec_judges_by_the_cases_word_and_values_by_whoever_accepts() -> No
     assert _judge("spec", MAGIC, Reject("bad-key"), c=OK) == ["header:-:reject-class:bad-magic/bad-key"]
 
 
+def test_the_specs_alternatives_are_all_admitted() -> None:
+    several = (Expect("accept"), Expect("reject", "bad-key"), Expect("reject", "bad-name"))
+    assert _judge("spec", several, OK, c=OK) == []
+    assert _judge("spec", several, Reject("bad-name"), c=OK) == []
+    assert _judge("spec", several, Reject("bad-magic"), c=OK) == ["header:-:reject-class:bad-key or bad-name/bad-magic"]
+    assert _judge("spec", several[1:], OK, c=OK) == ["header:-:ok-for-reject-bad-key-or-reject-bad-name:-"]
+
+
 def test_an_authority_that_drifted_does_not_judge() -> None:
     """The case's word holds: the authority's own result says that it drifted."""
     assert _judge("llama.cpp", MAGIC, Reject("bad-magic"), c=OK) == []
