@@ -63,6 +63,11 @@ class Child:
         if self._outbox:
             self._selector.register(self._stdin, selectors.EVENT_WRITE, self._write)
 
+    @property
+    def unsent(self) -> bool:
+        """True while a part of what ``send`` was given is not written."""
+        return bool(self._outbox)
+
     def close_stdin(self) -> None:
         """Tell the process that nothing more comes."""
         self._forget(self._stdin)

@@ -92,7 +92,10 @@ class Session:
         limit = watch.until(lambda: child.has_line() or child.stopped())
         if limit is not None:
             return limit
-        return child.take_line() if child.has_line() else fault(child)
+        if not child.has_line():
+            return fault(child)
+        answer = child.take_line()
+        return Protocol("answered before it had read the whole request", excerpt(answer)) if child.unsent else answer
 
     def _broken_schema(self, line: bytes, op: str) -> Protocol | None:
         problem = self._check.response(line, op) if self._check is not None else None

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from conformance.errors import ConfigurationError
+from conformance.errors import ConfigurationError, UsageError
 from conformance.subjects import manifest as module
 from conformance.subjects.manifest import Manifest, SubjectLimits, find_manifest, load_manifest, parse_size
 
@@ -186,7 +186,7 @@ def test_finding(adapters, given, name):
 
 
 def test_an_unknown_name_lists_the_known(adapters):
-    with pytest.raises(ConfigurationError) as raised:
+    with pytest.raises(UsageError) as raised:
         find_manifest("kandle")
     assert "no subject 'kandle'" in raised.value.message
     assert raised.value.hint.startswith("Did you mean candle? Known subjects: candle, gguf-js, llama.cpp.")

@@ -103,6 +103,19 @@ time.sleep(60)
         assert subject.ask(header("p" * 1_000_000), time=0.5).outcome == Timeout(0.5)
 
 
+def test_an_answer_to_half_a_request_is_none(make):
+    script = """
+sys.stdin.readline()
+say({"seq": 1, "ok": HELLO})
+os.read(0, 10)
+say({"seq": 2, "ok": OK})
+time.sleep(60)
+"""
+    with Subject(make(PREAMBLE + script)) as subject:
+        outcome = subject.ask(header("p" * 1_000_000)).outcome
+    assert outcome.problem == "answered before it had read the whole request"
+
+
 def test_a_closed_stdin_is_no_timeout(make):
     script = """
 line = sys.stdin.readline()
