@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from datetime import datetime
@@ -12,10 +13,11 @@ from typing import Any, cast
 import click
 
 from conformance import __version__
-from conformance.errors import EXIT_OK, GgufConformanceError
+from conformance.errors import EXIT_HARNESS, EXIT_OK, GgufConformanceError
 
 PROFILES = ("llama.cpp", "gguf-py", "spec")
 DEFAULT_REPORTS = Path("reports")
+TRACEBACK_VARIABLE = "GGUF_CONFORMANCE_TRACEBACK"
 
 
 class _Group(click.Group):
@@ -37,9 +39,17 @@ def _one_screen(function: Callable[..., int | None]) -> Callable[..., None]:
         except GgufConformanceError as problem:
             click.echo(f"gguf-conformance: {problem}", err=True)
             code = problem.exit_code
-        except BrokenPipeError:
+        except BrokenPipeError:  # the reader of a pipe has seen enough
             sys.stderr.close()
             code = EXIT_OK
+        except Exception as problem:  # a fault of ours: one line, the rest for who asks
+            if os.environ.get(TRACEBACK_VARIABLE):
+                raise
+            click.echo(f"gguf-conformance: internal error: {type(problem).__name__}: {problem}", err=True)
+            click.echo(
+                f"  this is a fault of the harness; run again with {TRACEBACK_VARIABLE}=1 and report what it prints", err=True
+            )
+            code = EXIT_HARNESS
         sys.exit(code or EXIT_OK)
 
     return wrapper

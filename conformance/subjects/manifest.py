@@ -19,7 +19,7 @@ import msgspec
 import yaml
 
 from conformance.cases.model import Authority
-from conformance.errors import ConfigurationError
+from conformance.errors import ConfigurationError, UsageError
 from conformance.places import adapters_root
 
 FILE_NAME = "adapter.yaml"
@@ -310,7 +310,7 @@ def known_names() -> dict[str, Path]:
 def find_manifest(name_or_path: Path | str, *, check_command: bool = True) -> Manifest:
     """Load a subject's manifest by its name, or by the path of its folder or file (``.yaml`` may be left out).
 
-    Raises ConfigurationError; for an unknown name it lists the known ones.
+    Raises ConfigurationError, and UsageError for an unknown name, which lists the known ones.
     """
     text = str(name_or_path)
     names = known_names()
@@ -323,4 +323,4 @@ def find_manifest(name_or_path: Path | str, *, check_command: bool = True) -> Ma
     near = difflib.get_close_matches(text, names, 1, 0.5)
     meant = f"Did you mean {near[0]}? " if near else ""
     hint = f"{meant}Known subjects: {', '.join(names) or 'none'}. A path to a folder with {FILE_NAME} also serves."
-    raise ConfigurationError(f"no subject {text!r}: neither a known name nor a path that exists", hint=hint)
+    raise UsageError(f"no subject {text!r}: neither a known name nor a path that exists", hint=hint)
