@@ -148,7 +148,7 @@ class GoldenStore:
 
 
 def _pretty(file: GoldenFile) -> bytes:
-    encode = msgspec.json.Encoder(order="deterministic").encode
+    encode = msgspec.json.encode
     cases = b",\n".join(encode(key) + b":" + encode(answers) for key, answers in sorted(file.cases.items()))
     head = b'{"format":%d,\n"authorities":%s,\n"cases":{\n' % (file.format, encode(file.authorities))
     return head + cases + b"\n}}\n"

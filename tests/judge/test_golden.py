@@ -9,12 +9,13 @@ from conformance.judge.golden import FORMAT, GoldenAuthority, GoldenFile, Golden
 from conformance.judge.output import Kept
 from conformance.outcomes import Crash, Ok, Reject
 from conformance.subjects.protocol import View
-from conformance.values import Header
+from conformance.values import Header, Pair
 
 ANSWERS = {
     "llama.cpp": {
         "header": record_answer(Ok(Header(3, 32, 24, [], [])), None),
         "load": record_answer(Ok(Header(3, 32, 24, [], [])), None),
+        "long": record_answer(Ok(Header(3, 32, 24, [Pair("a", "array", ["1"] * 5000, "u8")], [])), None),
         "tensor[0]": record_answer(Ok(), Kept("AAAA")),
     },
     "gguf-py": {"header": record_answer(Reject("bad-key", "some message", 7), None), "load": record_answer(Crash("SIGABRT"), None)},
