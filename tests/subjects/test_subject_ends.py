@@ -1,6 +1,7 @@
 """No process outlives its subject, nor the harness."""
 
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -117,3 +118,23 @@ def test_a_killed_guard_is_replaced_and_knows_the_subjects_of_before(make, mark)
             assert len(carriers(mark)) == 2
             GUARD.stop()
             assert wait_until(lambda: not carriers(mark))
+
+
+@pytest.fixture
+def core_files():
+    """Let processes write core files, as far as the machine allows it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_CORE)
+    if hard in (0, 1):
+        pytest.skip("this machine allows no core files: nothing to keep from being written")
+    resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_CORE, (soft, hard))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets one process limit another")
+def test_a_crash_leaves_no_core_file(make, core_files):
+    script = """
+import resource
+serve(lambda request, sound: say({"seq": request["seq"], "error": str(resource.getrlimit(resource.RLIMIT_CORE))}))
+"""
+    assert asked(make(PREAMBLE + script))[0].outcome.message == "(1, 1)"
