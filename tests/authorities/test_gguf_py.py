@@ -162,6 +162,7 @@ REJECTED = {
     "2^64 elements": (gguf([], [tensor(b"t", TYPE_F32, [2**32, 2**32])], ROW), "bad-dims"),
     "a dimension of 2^63": (gguf([], [tensor(b"t", TYPE_I8, [2**63, 2])], ROW), "bad-dims"),
     "a dimension of 2^64-1": (gguf([], [tensor(b"t", TYPE_I8, [2**64 - 1])], ROW), "bad-dims"),
+    "2^66 bytes but for a zero": (gguf([], [tensor(b"t", TYPE_F32, [2**62, 0, 4])], ROW), "bad-dims"),
     "data one byte short": (gguf([], [tensor(b"t", TYPE_I8, [8])], bytes(7)), "missing-data"),
     "data half a float short": (gguf([], [tensor(b"t", TYPE_F32, [2])], bytes(6)), "missing-data"),
     "no data": (gguf([], [tensor(b"t", TYPE_F32, [2])]), "missing-data"),

@@ -27,6 +27,7 @@ _STARTS = (
     ("cannot mmap an empty file", "truncated"),
     ("maximum supported dimension for an ndarray", "bad-dims"),
     ("Maximum allowed dimension exceeded", "bad-dims"),
+    ("array is too big", "bad-dims"),
 )
 _ENDS = (
     ("is not a valid GGUFValueType", "bad-value-type"),
