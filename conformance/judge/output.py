@@ -52,12 +52,12 @@ def canonical(data: Bytes, *, floats: bool) -> Bytes:
     return bits.view(np.uint8)
 
 
-def condense(data: Bytes, unit: int) -> GoldenOutput:
-    """Give what a golden file keeps of an output whose units are ``unit`` bytes long."""
+def condense(data: Bytes, unit: int, ranges: int = MAX_RANGES) -> GoldenOutput:
+    """Give what a golden file keeps of an output whose units are ``unit`` bytes long; ``ranges`` digests at most."""
     if data.nbytes <= KEEP_BYTES:
         return Kept(base64.b64encode(data.tobytes()).decode("ascii"))
     units = -(-data.nbytes // unit)
-    span = max(MIN_RANGE, -(-units // MAX_RANGES))
+    span = max(MIN_RANGE, -(-units // ranges))
     return Digests(data.nbytes, unit, span, _digests(data, span * unit))
 
 

@@ -12,7 +12,7 @@ from conformance.cases.model import Case, Expect
 from conformance.judge.golden import GoldenAnswer, GoldenStore, record_answer
 from conformance.judge.measure import Given, Measure, differences
 from conformance.judge.numbers import Shape
-from conformance.judge.output import Bytes, GoldenOutput, canonical, condense
+from conformance.judge.output import MAX_RANGES, Bytes, GoldenOutput, canonical, condense
 from conformance.judge.verdict import Bench, StepVerdict, is_determined, judge_authority, judge_subject
 from conformance.outcomes import Ok, Outcome
 from conformance.report.events import CaseResult
@@ -24,6 +24,8 @@ from conformance.values import Header
 
 # Whose tensor directory and whose quantized blocks lead, where the profile's authority has none.
 LEADERS = ("llama.cpp", "gguf-py")
+# A model has hundreds of outputs: each is recorded by few digests, or the golden file would be larger than it is worth.
+MODEL_RANGES = 8
 
 
 class Setting(NamedTuple):
@@ -211,7 +213,8 @@ class Execution:
         if output is None:
             return None
         floats = step.numbers is not None and step.numbers.floats
-        return condense(canonical(output, floats=floats and not self.case.nan_payload), step.unit)
+        ranges = MODEL_RANGES if self.prepared.is_model else MAX_RANGES
+        return condense(canonical(output, floats=floats and not self.case.nan_payload), step.unit, ranges)
 
     def _judge_subject(self, member: Member, step: Step, given: Given, measures: dict[str, Measure]) -> StepVerdict:
         profile = self._profile(member)
