@@ -101,7 +101,7 @@ def test_the_gguf_of_the_sources(diagnosed):
 
 
 def test_a_cache_that_cannot_be_written(diagnosed, monkeypatch, tmp_path):
-    (tmp_path / "file").write_text("")
+    (tmp_path / "file").touch(0o777)  # what is wrong with it is only that it is no folder
     monkeypatch.setenv("GGUF_CONFORMANCE_CACHE", str(tmp_path / "file" / "below"))
     checks = diagnosed()
     for name in ("cache", "cache of wheels"):

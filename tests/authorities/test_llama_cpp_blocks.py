@@ -9,6 +9,8 @@ import pytest
 
 from conformance.ggml_types import BY_NAME
 from conformance.outcomes import Ok, Reject, Unsupported
+from conformance.subjects.manifest import find_manifest
+from conformance.subjects.process import Subject
 from conformance.subjects.protocol import QuantizeRequest
 from tests.authorities.block_requests import Blocks, bits, floats, gaussian, noise
 
@@ -119,6 +121,13 @@ def test_reference_and_chunk_differ_for_iq4_nl_alone(blocks):
     kinds = [kind for kind in declared if f"{kind}:ref" in declared and kind != "IQ2_S"]  # its table takes seconds
     differ = {kind for kind in kinds if blocks.quantize(kind, rows, 256)[1] != blocks.quantize(f"{kind}:ref", rows, 256)[1]}
     assert differ == {"IQ4_NL"}
+
+
+def test_a_reference_function_may_come_first(llama_cpp, tmp_path):
+    """Without ggml_quantize_init, which the normal path calls by itself, this one aborts."""
+    with Subject(find_manifest("llama.cpp")) as fresh:
+        outcome, _ = Blocks(fresh, tmp_path).quantize("IQ3_XXS:ref", gaussian(256), 256)
+    assert outcome == Ok()
 
 
 def test_q8_1_and_q8_k_have_reference_functions_only(blocks):

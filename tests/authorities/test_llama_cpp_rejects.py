@@ -67,7 +67,7 @@ HEADER = {
     "u8 array above 2^30": (gguf([pair(b"a", ARR, array(U8, 2**30 + 1))]), "bad-length", AFTER_A + 8),
     "string 2^40": (gguf([pair(b"a", STR, string(b"x", 2**40))]), "bad-length", AFTER_A + 4),
     "u64 cut": (gguf([pair(b"a", U64, b"1234567")]), "truncated", AFTER_A + 4),
-    "u32 value 9, then no key": (gguf([pair(b"a", U32, u32(9))], n_kv=2) + bytes(7), "truncated", AFTER_A + 8),
+    "reads of 4, 4 and 8 bytes that are no array's": (gguf([pair(b"abcd", U64, bytes(8))], n_kv=2), "truncated", KEY + 16),
     "alignment i32": (gguf([pair(b"general.alignment", I32, u32(32))]), "bad-alignment", None),
     "alignment str": (gguf([pair(b"general.alignment", STR, string(b"32"))]), "bad-alignment", None),
     "alignment u32 array": (gguf([pair(b"general.alignment", ARR, array(U32, 1, u32(32)))]), "bad-alignment", None),

@@ -55,8 +55,6 @@ def _judge(error: Exception, message: str, places: list[str]) -> str:
         return _too_large(shape[1])
     if "quant_shape_to_byte_shape" in places:
         return "bad-block"
-    if isinstance(error, OverflowError) and "_build_tensors" in places:
-        return "bad-dims"
     return _by_message(message) or _by_place(error, message, places)
 
 

@@ -45,8 +45,6 @@ def opened(path: str, context: ctypes.c_void_p | None) -> Iterator[int]:
 
     Raises Reject if the library refuses the file, OSError if it cannot be opened.
     """
-    with open(path, "rb"):  # noqa: PTH123 - only to raise OSError: to the library a missing file is one more refusal
-        pass
     params = InitParams(False, None if context is None else ctypes.addressof(context))
     with logged_errors() as errors:
         gguf = libraries().base.gguf_init_from_file(os.fsencode(path), params)

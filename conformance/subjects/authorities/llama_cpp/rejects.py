@@ -87,7 +87,8 @@ class Read(NamedTuple):
 def refusal(path: str, messages: list[str]) -> Reject:
     """Give the Reject for a file that the library refused with these error messages.
 
-    Raises RuntimeError if it refused without a word.
+    Raises OSError if the file cannot be opened, which to the library is one more refusal, and RuntimeError if it refused
+    without a word.
     """
     if not messages:
         raise RuntimeError(f"the library refused {path} and logged no error")
