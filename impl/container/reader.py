@@ -174,8 +174,7 @@ def _check_offsets(tensors: list[TensorInfo], alignment: int) -> int:
             problem = f"offset {info.offset} of tensor {show(info.name)}: llama.cpp expects {total}, with no gap or overlap"
             raise GgufError("bad-offset", problem, field=f"tensors[{index}].offset", at=info.offset_at)
         padded = _padded(info.nbytes, alignment)
-        # The first bound is llama.cpp's own: it refuses what would wrap when alignment - 1 is added.
-        if info.nbytes + alignment - 1 > SIZE_MAX or total + padded > SIZE_MAX:
+        if total + padded > SIZE_MAX:
             problem = f"tensor {show(info.name)} takes {info.nbytes} bytes, after {total}: the sum does not fit in 64 bits"
             raise GgufError("bad-size", problem, field=f"tensors[{index}].type", at=info.type_at)
         total += padded

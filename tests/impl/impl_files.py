@@ -179,7 +179,9 @@ TENSORS = [
     Broken("type 43", gguf((), [tensor(b"t", [1], 43)]), "bad-tensor-type tensors[0].type @45", "type 43"),
     Broken("type -1", gguf((), [tensor(b"t", [1], -1)]), "bad-tensor-type tensors[0].type @45", "type -1"),
     *(
-        Broken(f"type {kind} is removed", gguf((), [tensor(b"t", [32], kind)]), "bad-tensor-type tensors[0].type @45", f"type {kind} ")
+        Broken(
+            f"type {kind} is removed", gguf((), [tensor(b"t", [32], kind)]), "bad-tensor-type tensors[0].type @45", f"type {kind} "
+        )
         for kind in (4, 5, 31, 32, 33, 36, 37, 38)
     ),
     Broken("half a block", gguf((), [tensor(b"t", [128, 2], 12)]), "bad-block tensors[0].dims[0] @37", "128 elements"),
@@ -261,6 +263,7 @@ ACCEPTED = {
     "dimension 0": gguf((), [tensor(b"t", [4, 0])], data=b""),
     "dimension 0, block type": gguf((), [tensor(b"t", [0], 12)], data=b""),
     "dimension 0 before others": gguf((), [tensor(b"t", [0, 2**40, 2**40])], data=b""),
+    "dimension 0 behind a row whose bytes wrap": gguf((), [tensor(b"t", [1024819115206086208, 0], 2)], data=b""),
     "trailing ones": gguf((), [tensor(b"t", [4, 1, 1])], data=bytes(32)),
     "name of 63 bytes": gguf((), [tensor(b"n" * 63, [1])], data=bytes(32)),
     "empty name": gguf((), [tensor(b"", [1])], data=bytes(32)),

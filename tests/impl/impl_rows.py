@@ -26,6 +26,12 @@ def finite_rows(seed: int = 1) -> Iterator[tuple[str, Rows]]:
     yield "random, rounded to f16", _f32(normal.astype(np.float16))
     yield "half-integers", _f32(rng.integers(-254, 255, shape) / 2)
     yield "half-integers over a scale of 1", _f32(np.where(np.arange(COLS) % 32 == 7, 127, rng.integers(-127, 127, shape) + 0.5))
+    odd = 2 * rng.integers(50, 5000, (ROWS, COLS // 32)) + 1
+    ties = (rng.integers(-126, 126, shape) + 0.5) * np.repeat(odd, 32, axis=1)
+    yield "ties over odd scales", _f32(np.where(np.arange(COLS) % 32 == 7, 127 * np.repeat(odd, 32, axis=1), ties))
+    yield "beside the ties of Q8", beside_ties(rng, 127)
+    yield "beside the ties of Q5", beside_ties(rng, 16)
+    yield "beside the ties of Q4", beside_ties(rng, 8)
     yield "small", _f32(normal * 1e-6)
     yield "scales that f16 stores as subnormals", _f32(normal * 10.0 ** rng.uniform(-9, -4, (ROWS, 1)))
     yield "subnormal", _f32(normal * 1e-40)
@@ -41,6 +47,14 @@ def finite_rows(seed: int = 1) -> Iterator[tuple[str, Rows]]:
     yield "constant", _f32(np.repeat(normal[:, :8], 32))
     yield "two of the greatest magnitude", _f32(rng.choice([-1.0, 1.0, 0.5], shape))
     yield "bits of finite floats", _f32(finite_bits(rng, shape))
+
+
+def beside_ties(rng: np.random.Generator, steps: int) -> Rows:
+    """Numbers within a few units in the last place of half-integer multiples of the block's scale, 1/steps of its greatest."""
+    greatest = np.repeat(rng.uniform(1, 2, (ROWS, COLS // 32)).astype(np.float32), 32, axis=1)
+    ties = _f32((rng.integers(1 - steps, steps - 1, (ROWS, COLS)) + 0.5) * greatest.astype(np.float64) / steps)
+    near = (ties.view(np.int32) + rng.integers(-3, 4, ties.shape, dtype=np.int32)).view(np.float32)
+    return _f32(np.where(np.arange(COLS) % 32 == 7, greatest, near))
 
 
 def finite_bits(rng: np.random.Generator, shape: tuple[int, ...]) -> Rows:

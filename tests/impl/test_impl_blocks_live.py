@@ -98,6 +98,14 @@ def test_dot_products_have_the_same_bits(live: Live, kind: str, cols: int) -> No
 
 
 @pytest.mark.parametrize("kind", DOT)
+def test_dot_products_whose_integer_sums_are_large(live: Live, kind: str) -> None:
+    """All of one sign: a block's sum times one scale passes 24 bits, so that the order of the two products shows."""
+    rng = np.random.default_rng(6)
+    x, weights = rng.uniform(0.5, 1, (2, 200, 128)).astype(np.float32)
+    check_dot(live, kind, impl.quantize(kind, weights), x)
+
+
+@pytest.mark.parametrize("kind", DOT)
 @pytest.mark.parametrize("rows", [*FINITE, *SPECIAL])
 def test_dot_products_with_every_kind_of_row(live: Live, kind: str, rows: str) -> None:
     x = {**FINITE, **SPECIAL}[rows]

@@ -68,6 +68,11 @@ def test_a_signalling_nan_keeps_its_bits() -> None:
     assert [said["value"] for said in described(gguf([nan, many]))["kv"]] == ["0xff800001", ["0x7ff0000000000001"]]
 
 
+def test_floats_have_all_their_digits() -> None:
+    pairs = [pair(b"n", F32, u32(1)), pair(b"m", F64, b"\1" + bytes(7))]
+    assert [said["value"] for said in described(gguf(pairs))["kv"]] == ["0x00000001", "0x0000000000000001"]
+
+
 def test_big_numbers_are_never_json_numbers() -> None:
     value = pair(b"m", ARR, array(U64, 1, b"\xff" * 8))
     assert described(gguf([value]))["kv"] == [{"key": "m", "type": "array", "value": ["18446744073709551615"], "items": "u64"}]

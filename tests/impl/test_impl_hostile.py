@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import struct
 import tracemalloc
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from impl_build import ARR, STR, array, gguf, pair, sound_file, string
+from impl_build import ARR, STR, U8, array, gguf, pair, sound_file, string
 from impl_live import Live
 from impl_summary import summary
 
@@ -124,7 +125,7 @@ edits = st.lists(
 )
 
 
-@settings(max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True)
+@settings(max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True)
 @given(edits=edits, cut=st.one_of(st.none(), st.integers(0, len(SOUND))))
 def test_a_damaged_file_is_judged_as_the_live_reader_judges_it(live: Live, edits: list[tuple[int, bytes]], cut: int | None) -> None:
     data = bytearray(SOUND)
@@ -155,3 +156,33 @@ def test_a_length_that_only_claims_costs_no_memory() -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 100_000
+
+
+@pytest.mark.parametrize(
+    ("head", "field"),
+    [
+        (gguf(n_kv=1) + string(b"", 2**30 + 1), "kv[0].key.length"),
+        (gguf([pair(b"a", STR, string(b"", 2**30 + 1))]), "kv[0].value.length"),
+        (gguf([pair(b"a", ARR, array(STR, 1, string(b"", 2**30 + 1)))]), "kv[0].value[0].length"),
+        (gguf([pair(b"a", ARR, array(U8, 2**30 + 1, b""))]), "kv[0].value.length"),
+    ],
+    ids=["key", "text", "text in an array", "array"],
+)
+def test_a_length_over_2_to_the_30_is_refused_though_the_file_holds_it(tmp_path: Path, head: bytes, field: str) -> None:
+    with pytest.raises(GgufError, match=r"1073741825 is over the limit of 1073741824") as caught:
+        impl.open(_with_a_gibibyte_behind(head, tmp_path))
+    assert (caught.value.reject_class, caught.value.field) == ("bad-length", field)
+
+
+def test_an_array_of_2_to_the_30_is_read_and_costs_nothing(tmp_path: Path) -> None:
+    opened = impl.open(_with_a_gibibyte_behind(gguf([pair(b"a", ARR, array(U8, 2**30, b""))]), tmp_path))
+    assert opened.data_offset == 2**30 + 49
+
+
+def _with_a_gibibyte_behind(head: bytes, folder: Path) -> Path:
+    """Make a file of ``head`` and 2^30 + 64 zero bytes that take no room on the disk."""
+    path = folder / "sparse.gguf"
+    with path.open("wb") as file:
+        file.write(head)
+        file.truncate(len(head) + 2**30 + 64)
+    return path
