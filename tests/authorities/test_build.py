@@ -148,7 +148,7 @@ def test_a_wheel_that_pip_refuses(tmp_path):
         (changed(LLAMA_CPP, contraction_dot="on"), "the installed library contracts multiply and add (dot)"),
         (changed(LLAMA_CPP, contraction_base="Q4_0 on, Q5_0 off"), "the installed library contracts multiply and add (base)"),
         (changed(LLAMA_CPP, vector_units="avx avx512"), "the installed library was compiled for one machine (avx512)"),
-        (AuthorityMissingError("not installed"), "not installed"),
+        (AuthorityMissingError("llama.cpp does not answer"), "llama.cpp does not answer"),
     ],
 )
 def test_why_what_is_installed_will_not_do(monkeypatch, found, reason):
@@ -159,7 +159,13 @@ def test_why_what_is_installed_will_not_do(monkeypatch, found, reason):
         return found
 
     monkeypatch.setattr(build, "identify", answer)
+    monkeypatch.setattr(build, "find_spec", lambda _name: True)
     assert build.why_not_installed() == reason
+
+
+def test_what_is_not_installed_is_not_asked(monkeypatch):
+    monkeypatch.setattr(build, "find_spec", lambda _name: None)
+    assert build.why_not_installed() == "llama-cpp-python is not installed"
 
 
 @pytest.fixture

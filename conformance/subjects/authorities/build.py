@@ -21,6 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from importlib import invalidate_caches
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -62,6 +63,8 @@ def cached_wheel() -> Path | None:
 
 def why_not_installed() -> str | None:
     """Say what keeps the installed library from being the build that is wanted, None if nothing does."""
+    if find_spec("llama_cpp") is None:
+        return "llama-cpp-python is not installed"
     try:
         found = identify("llama.cpp", without=(LIBRARY_VARIABLE,))
     except AuthorityMissingError as error:
@@ -103,6 +106,7 @@ def install(wheel: Path) -> None:
     if run.returncode != 0:
         tail = "\n  ".join((run.stderr or run.stdout).strip().splitlines()[-TAIL_LINES:])
         raise ConfigurationError(f"pip could not install {wheel.name}:\n  {tail}", where=sys.prefix)
+    invalidate_caches()  # of what this process believes to be installed
 
 
 def main(arguments: list[str] | None = None) -> int:
