@@ -79,17 +79,9 @@ def _authority(name: str, look: Callable[[Identity], list[Check]], package: str,
 
 
 def _llama_cpp(found: Identity) -> list[Check]:
-    right = found.version == LLAMA_CPP_PYTHON
-    commit = f"{found.details['ggml']}, commit {found.details['ggml_commit']}"
     units = native_units(found)
     return [
-        Check(
-            "llama.cpp",
-            "ok" if right else "fail",
-            f"{found.version} (ggml {commit})",
-            LLAMA_CPP_PYTHON,
-            "" if right else BUILD,
-        ),
+        _library(found),
         _contraction(found, "quantizers", "contraction_base"),
         _contraction(found, "dot products", "contraction_dot"),
         Check(
@@ -100,6 +92,15 @@ def _llama_cpp(found: Identity) -> list[Check]:
             f"Compiled for the machine that built it ({', '.join(units)}). {BUILD}" if units else "",
         ),
     ]
+
+
+def _library(found: Identity) -> Check:
+    what = f"{found.version} (ggml {found.details['ggml']}, commit {found.details['ggml_commit']})"
+    if LIBRARY_VARIABLE in os.environ:
+        hint = f"{LIBRARY_VARIABLE} puts another library in its place; unset it to ask the installed package."
+        return Check("llama.cpp", "warn", f"{what} in {found.details['library']}", LLAMA_CPP_PYTHON, hint)
+    right = found.version == LLAMA_CPP_PYTHON
+    return Check("llama.cpp", "ok" if right else "fail", what, LLAMA_CPP_PYTHON, "" if right else BUILD)
 
 
 def _contraction(found: Identity, what: str, detail: str) -> Check:

@@ -8,6 +8,7 @@ import pytest
 from conformance import doctor
 from conformance.errors import AuthorityMissingError
 from conformance.subjects.authorities import GGUF_PY, LLAMA_CPP_PYTHON
+from conformance.subjects.authorities.llama_cpp.library import LIBRARY_VARIABLE
 from conformance.subjects.protocol import Identity, Ops
 
 LLAMA_CPP = Identity(
@@ -34,6 +35,7 @@ def diagnosed(monkeypatch, tmp_path):
     """Give a function that diagnoses a made-up environment: a check by its name."""
     monkeypatch.setenv("GGUF_CONFORMANCE_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("GGUF_CONFORMANCE_WHEELS", raising=False)
+    monkeypatch.delenv(LIBRARY_VARIABLE, raising=False)
 
     def diagnose(llama_cpp=LLAMA_CPP, gguf_py=PY, installed=("llama_cpp", "gguf")):
         def answer(name):
@@ -77,6 +79,15 @@ def test_another_version(diagnosed):
     assert (check.state, check.wanted) == ("fail", LLAMA_CPP_PYTHON)
     assert check.found.startswith("0.3.35")
     assert diagnosed(gguf_py=msgspec.structs.replace(PY, version="0.18.0"))["gguf-py"].state == "fail"
+
+
+def test_another_library_by_the_variable_is_told(diagnosed, monkeypatch):
+    monkeypatch.setenv(LIBRARY_VARIABLE, "/other")
+    other = changed(msgspec.structs.replace(LLAMA_CPP, version="ggml 0.9"), library="/other/x.so")
+    check = diagnosed(llama_cpp=other, installed=["gguf"])["llama.cpp"]
+    assert check.state == "warn"
+    assert check.found == "ggml 0.9 (ggml 0.25.3, commit 0c1e570) in /other/x.so"
+    assert LIBRARY_VARIABLE in check.hint
 
 
 @pytest.mark.parametrize(("detail", "what"), [("contraction_base", "quantizers"), ("contraction_dot", "dot products")])
