@@ -13,7 +13,7 @@ from typing import Any, cast
 import click
 
 from conformance import __version__
-from conformance.errors import EXIT_HARNESS, EXIT_OK, GgufConformanceError
+from conformance.errors import EXIT_DIVERGENCE, EXIT_HARNESS, EXIT_OK, GgufConformanceError
 
 PROFILES = ("llama.cpp", "gguf-py", "spec")
 DEFAULT_REPORTS = Path("reports")
@@ -239,7 +239,7 @@ def doctor(as_json: bool, color: str) -> int:
 @_json
 @_color
 @_one_screen
-def inspect(file: Path, color: str, **options: Any) -> int:
+def inspect(file: Path, color: str, tensor: str | None, values: int, show_all: bool, as_json: bool) -> int:
     """Show a file's metadata and tensors.
 
     \b
@@ -248,9 +248,17 @@ def inspect(file: Path, color: str, **options: Any) -> int:
       gguf-conformance inspect model.gguf --tensor token_embd.weight --values 8
       gguf-conformance inspect model.gguf --json | jq '.tensors | length'
     """
-    from conformance.commands import inspect_command
+    from conformance.inspect import describe, to_json
 
-    return inspect_command(file, color, **options)
+    description = describe(file, tensor=tensor, values=values, whole=show_all)
+    if as_json:
+        click.echo(to_json(description))
+    else:  # what draws tables is loaded only to draw them
+        from conformance.inspect_view import render
+        from conformance.report.console import Color, make_console
+
+        render(description, make_console(sys.stdout, cast("Color", color), None))
+    return EXIT_DIVERGENCE if description.problem else EXIT_OK
 
 
 @main.command()

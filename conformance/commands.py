@@ -150,18 +150,6 @@ def doctor_command(color: str, *, as_json: bool) -> int:
     return exit_code(checks)
 
 
-def inspect_command(file: Path, color: str, *, tensor: str | None, values: int, show_all: bool, as_json: bool) -> int:
-    """Print what a file holds; 1 where its data is not all there."""
-    from conformance.inspect import describe, render, to_json
-
-    description = describe(file, tensor=tensor, values=values, whole=show_all)
-    if as_json:
-        sys.stdout.write(to_json(description) + "\n")
-    else:
-        render(description, make_console(sys.stdout, cast("Color", color), None))
-    return EXIT_DIVERGENCE if description.problem else EXIT_OK
-
-
 def fetch_command(options: Options) -> int:
     """Fetch the files of the selected model cases; prints where each is."""
     from conformance.models import fetch_all

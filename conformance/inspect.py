@@ -18,8 +18,6 @@ from conformance.errors import EXIT_DIVERGENCE, GgufConformanceError, UsageError
 from impl.container.values import Numbers, Strings
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from conformance.judge.divergence import HexLine
     from impl.container.metadata import Metadata
 
@@ -267,11 +265,3 @@ def _json_text(text: str) -> str | dict[str, str]:
     except UnicodeEncodeError:
         return {"hex": text.encode("utf-8", "surrogateescape").hex()}
     return text
-
-
-def render(description: Description, console: Console) -> None:
-    """Print the description, one line an item; a line that is too long is wrapped by the terminal, not cut."""
-    from conformance.inspect_view import lines  # noqa: PLC0415 - JSON output does without rich
-
-    for line in lines(description):
-        console.print(line, soft_wrap=True)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len
+from rich.console import Console
 from rich.text import Text
 
 from conformance.inspect import Description, Entry, TensorEntry, TensorValues
@@ -15,6 +16,12 @@ from conformance.report.text import number, one_line, plural
 _CHARACTERS = 80
 _HEAD, _CALM, _BAD, _GOOD = "bold", "dim", "bold red", "green"
 _ESCAPED_BYTES = {0xDC00 + byte: f"\\x{byte:02x}" for byte in range(0x80, 0x100)}
+
+
+def render(description: Description, console: Console) -> None:
+    """Print the description, one line an item; a line that is too long is wrapped by the terminal, not cut."""
+    for line in lines(description):
+        console.print(line, soft_wrap=True)
 
 
 def lines(description: Description) -> Iterator[Text]:

@@ -18,7 +18,8 @@ import pytest
 
 import impl
 from conformance.errors import UsageError
-from conformance.inspect import BrokenFileError, Description, describe, render, to_json
+from conformance.inspect import BrokenFileError, Description, describe, to_json
+from conformance.inspect_view import render
 from conformance.report.console import make_console
 
 U8, U32, F32, BOOL, STR, ARRAY, U64, F64 = 0, 4, 6, 7, 8, 9, 10, 12
