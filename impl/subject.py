@@ -19,11 +19,8 @@ if TYPE_CHECKING:
 PROTOCOL = 1
 Json = dict[str, Any]
 
-# The variants of quantize. F32 is a copy and has no reference function; Q8_1 has nothing else, since ggml makes no tensor of it.
-_QUANTIZE: dict[str | None, tuple[str, ...]] = {
-    None: tuple(kind for kind in SUPPORTED["quantize"] if kind != "Q8_1"),
-    "ref": tuple(kind for kind in SUPPORTED["quantize"] if kind != "F32"),
-}
+# The variants of quantize: ggml's normal path, and the ``_ref`` functions, which some types have not and some have alone.
+_QUANTIZE: dict[str | None, tuple[str, ...]] = {None: SUPPORTED["quantize"], "ref": SUPPORTED["ref"]}
 
 
 class Subject:
@@ -79,16 +76,16 @@ class Subject:
         shape = _shape(request)
         imatrix = request.get("imatrix")
         weights = None if imatrix is None else _floats(imatrix, shape[1:])
-        self.quantize_rows(kind, _floats(request["in"], shape), weights).tofile(request["out"])
+        self.quantize_rows(kind, _floats(request["in"], shape), weights, reference=variant == "ref").tofile(request["out"])
         return {}
 
     def quantize_rows(
-        self, kind: str, rows: npt.NDArray[np.float32], imatrix: npt.NDArray[np.float32] | None
+        self, kind: str, rows: npt.NDArray[np.float32], imatrix: npt.NDArray[np.float32] | None, *, reference: bool
     ) -> npt.NDArray[np.uint8]:
         """Quantize float32 rows of shape (rows, cols), imatrix of shape (cols,), to uint8 of shape (rows, row bytes)."""
         from impl.blocks.api import quantize  # noqa: PLC0415 - loads numpy
 
-        return quantize(kind, rows, imatrix)
+        return quantize(kind, rows, imatrix, reference=reference)
 
     def dot(self, request: Json) -> Json:
         """Multiply rows of blocks by rows of float32."""

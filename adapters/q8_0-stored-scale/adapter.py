@@ -25,10 +25,10 @@ class StoredScale(Subject):
     name = "q8_0-stored-scale"
 
     def quantize_rows(
-        self, kind: str, rows: npt.NDArray[np.float32], imatrix: npt.NDArray[np.float32] | None
+        self, kind: str, rows: npt.NDArray[np.float32], imatrix: npt.NDArray[np.float32] | None, *, reference: bool
     ) -> npt.NDArray[np.uint8]:
         """Quantize as the reference does, then round Q8_0's quants again, over the stored scale."""
-        out = super().quantize_rows(kind, rows, imatrix)
+        out = super().quantize_rows(kind, rows, imatrix, reference=reference)
         if kind == "Q8_0":
             blocks = out.reshape(-1).view(Q8_0)
             with np.errstate(all="ignore"):

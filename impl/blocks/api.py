@@ -39,30 +39,56 @@ def codec(name: str) -> Codec:
     raise UnsupportedError(f"type {name} is not done here; these are: {done}")
 
 
-def quantize(type: str, rows: npt.NDArray[Any], imatrix: npt.NDArray[Any] | None = None) -> Bytes:  # noqa: A002 - ggml's word
-    """Quantize float32 ``rows`` of shape (..., cols), as ``ggml_quantize_chunk`` does (Q8_1: as ``quantize_row_q8_1_ref``).
+def quantize(
+    type: str,  # noqa: A002 - ggml's word
+    rows: npt.NDArray[Any],
+    imatrix: npt.NDArray[Any] | None = None,
+    *,
+    reference: bool = False,
+) -> Bytes:
+    """Quantize float32 ``rows`` of shape (..., cols), as ``ggml_quantize_chunk`` does (Q8_1, Q8_K: as their ``_ref`` functions).
 
-    ``imatrix``: float32 of shape (cols,). Where ggml takes no heed of it (F32, F16, BF16, Q8_0), neither does this.
+    ``imatrix``: float32 of shape (cols,), the importance of each column. Where ggml takes no heed of it (F32, F16, BF16,
+    Q8_0 ...), neither does this. ``reference``: as the type's ``quantize_row_*_ref`` does, which differs for IQ4_NL alone.
 
     Returns:
         uint8 of shape (..., row bytes).
 
     Raises:
-        InputError: not float32, or a row that is no multiple of the block.
-        UnsupportedError: the type is not done here, or not with an imatrix.
+        InputError: not float32, a row that is no multiple of the block, or an imatrix of another length.
+        UnsupportedError: the type is not done here, or not with (or without) an imatrix.
 
     """
     found = codec(type)
-    if found.quantize is None:
+    if not (found.quantize or found.quantize_rows or found.quantize_ref):
         raise _unsupported("quantize", type)
     cols = _cols(rows, "rows", found)
     if imatrix is not None:
         _check_imatrix(imatrix, cols, found)
+    elif found.needs_imatrix:
+        raise UnsupportedError(f"{type} is quantized with an imatrix only: float32 of shape ({cols},)")
     blocks = _blocks_of(rows, found)
     out = np.empty(len(blocks), found.layout)
-    for piece in _pieces(len(blocks), found):
-        _quietly(found.quantize, blocks[piece], out[piece])
+    if found.quantize_ref and (reference or not (found.quantize or found.quantize_rows)):
+        _quantize_blocks(found.quantize_ref, found, blocks, out)
+    elif found.quantize_rows:
+        _quantize_rows(found.quantize_rows, blocks.reshape(-1, cols), imatrix, out)
+    elif found.quantize:
+        _quantize_blocks(found.quantize, found, blocks, out)
     return out.view(np.uint8).reshape(*rows.shape[:-1], found.type.row_bytes(cols))
+
+
+def _quantize_blocks(function: Callable[[Floats, Blocks], None], found: Codec, blocks: Floats, out: Blocks) -> None:
+    for piece in _pieces(len(blocks), found):
+        _quietly(function, blocks[piece], out[piece])
+
+
+def _quantize_rows(
+    function: Callable[[Floats, Floats | None, Blocks], None], rows: Floats, imatrix: npt.NDArray[Any] | None, out: Blocks
+) -> None:
+    if rows.size:
+        weights = None if imatrix is None else np.ascontiguousarray(imatrix)
+        _quietly(function, rows, weights, out.reshape(len(rows), -1))
 
 
 def dequantize(type: str, data: BytesLike, shape: Sequence[int]) -> Floats:  # noqa: A002 - ggml's word
@@ -87,8 +113,8 @@ def dequantize(type: str, data: BytesLike, shape: Sequence[int]) -> Floats:  # n
 def dot(type: str, weights: BytesLike, x: npt.NDArray[Any]) -> Floats:  # noqa: A002 - ggml's word
     """Multiply each row of ``weights`` (blocks of ``type``) by the same row of ``x``, float32 of shape (..., cols).
 
-    ``x`` is quantized first, to Q8_0 or Q8_1 as ggml pairs it with ``type``, by the ``_ref`` function. The sum runs over the
-    blocks in order, in float32, as in ``ggml_vec_dot_*_generic``.
+    ``x`` is quantized first, to Q8_0, Q8_1 or Q8_K as ggml pairs it with ``type``, by the ``_ref`` function. The sum runs
+    over the blocks in order, in float32, as in ``ggml_vec_dot_*_generic``.
 
     Returns:
         float32 of shape ``x.shape[:-1]``.
@@ -99,17 +125,27 @@ def dot(type: str, weights: BytesLike, x: npt.NDArray[Any]) -> Floats:  # noqa: 
 
     """
     found = codec(type)
-    if found.dot is None:
+    if found.dot is None and found.dot_rows is None:
         raise _unsupported("dot", type)
     cols = _cols(x, "x", found)
     partner = codec(found.partner)
     w = _records(weights, x.size // found.type.block, found)
-    y = quantize(found.partner, x).reshape(-1).view(partner.layout)
+    y = quantize(found.partner, x, reference=True).reshape(-1).view(partner.layout)
+    shape = (math.prod(x.shape[:-1]), cols // found.type.block)
+    if found.dot_rows is not None:
+        sums: Floats = _quietly(found.dot_rows, w.reshape(shape), y.reshape(shape[0], cols // partner.type.block))
+    else:
+        sums = _dot_blocks(found, w, y, shape)
+    return sums.reshape(x.shape[:-1])
+
+
+def _dot_blocks(found: Codec, w: Blocks, y: Blocks, shape: tuple[int, int]) -> Floats:
+    assert found.dot is not None  # noqa: S101 - the caller has looked
     terms = np.empty(len(w), np.float32)
     for piece in _pieces(len(w), found):
         terms[piece] = _quietly(found.dot, w[piece], y[piece])
-    sums: Floats = _quietly(_sum_in_order, terms.reshape(math.prod(x.shape[:-1]), cols // found.type.block))
-    return sums.reshape(x.shape[:-1])
+    sums: Floats = _quietly(_sum_in_order, terms.reshape(shape))
+    return sums
 
 
 def _sum_in_order(terms: Floats) -> Floats:
@@ -155,7 +191,7 @@ def _check_row(cols: int, found: Codec) -> None:
 def _check_imatrix(imatrix: npt.NDArray[Any], cols: int, found: Codec) -> None:
     if imatrix.dtype != np.float32 or imatrix.shape != (cols,):
         raise InputError(f"imatrix must be float32 of shape ({cols},), not {imatrix.dtype} of shape {imatrix.shape}")
-    if found.uses_imatrix:
+    if found.uses_imatrix and found.quantize_rows is None:
         raise UnsupportedError(f"quantize of {found.type.name} with an imatrix is not done here; without one it is")
 
 

@@ -25,6 +25,12 @@ class Codec:
     records of shape (blocks,); ``dequantize(blocks, out)`` is the other way round. ``dot(w, y)`` gives a float32 term a block,
     where ``y`` are blocks of the type named ``partner``. A function that is None is not done here. ``uses_imatrix`` says that ggml
     quantizes the type in another way where it is given an importance matrix.
+
+    Where a row has to be seen whole: ``quantize_rows(x, imatrix, out)`` stands in for ``quantize``, with float32 of shape
+    (rows, cols), float32 of shape (cols,) or None, and records of shape (rows, blocks); ``dot_rows(w, y)`` stands in for
+    ``dot``, with records of shape (rows, blocks), and gives float32 of shape (rows,). ``quantize_ref(x, out)``, of
+    ``quantize``'s shapes, is ggml's ``_ref`` function where that gives other bytes than the normal path. ``needs_imatrix``:
+    ggml does not quantize the type without one.
     """
 
     type: TensorType
@@ -34,6 +40,10 @@ class Codec:
     dot: Callable[[Blocks, Blocks], Floats] | None = None
     partner: str = ""
     uses_imatrix: bool = False
+    needs_imatrix: bool = False
+    quantize_rows: Callable[[Floats, Floats | None, Blocks], None] | None = None
+    quantize_ref: Callable[[Floats, Blocks], None] | None = None
+    dot_rows: Callable[[Blocks, Blocks], Floats] | None = None
 
     def __post_init__(self) -> None:
         if self.layout.itemsize != self.type.nbytes:

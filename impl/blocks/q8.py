@@ -53,5 +53,5 @@ def _dot_q8_0(w: Blocks, y: Blocks) -> Floats:
 
 CODECS = (
     Codec(by_name("Q8_0"), Q8_0, _quantize_q8_0, _dequantize_q8_0, _dot_q8_0, partner="Q8_0"),
-    Codec(by_name("Q8_1"), Q8_1, _quantize_q8_1),
+    Codec(by_name("Q8_1"), Q8_1, quantize_ref=_quantize_q8_1),
 )

@@ -303,8 +303,13 @@ def test_reading_a_header_does_not_wait_for_numpy(sound: Path) -> None:
     subprocess.run([sys.executable, "-c", script], env=ENVIRONMENT, check=True, stdout=subprocess.DEVNULL)
 
 
-def test_the_package_stands_on_numpy_and_the_standard_library_alone() -> None:
-    allowed = {*sys.stdlib_module_names, "numpy", "impl"}
+def test_importing_the_package_does_not_load_the_compiler() -> None:
+    script = "import sys, impl; impl.quantize; impl.open; sys.exit('numba' in sys.modules)"
+    subprocess.run([sys.executable, "-c", script], env=ENVIRONMENT, check=True)
+
+
+def test_the_package_stands_on_numpy_numba_and_the_standard_library_alone() -> None:
+    allowed = {*sys.stdlib_module_names, "numpy", "numba", "impl"}
     imported = set()
     for path in (ROOT / "impl").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
