@@ -64,7 +64,7 @@ def main() -> None:
     Start here:
       gguf-conformance run --subject impl                  the reference, judged by what is installed
       gguf-conformance run --subject path/to/my-adapter    your own implementation (docs/protocol.md)
-      gguf-conformance explain container/alignment/zero    one case, and what everybody answers
+      gguf-conformance explain container/alignment/0    one case, and what everybody answers
 
     \b
     Exit codes: 0 as expected; 1 a divergence, a stale known divergence, or drift of an authority;
@@ -177,7 +177,7 @@ def explain(case: str, subjects: tuple[str, ...], color: str, **options: Any) ->
 
     \b
     Example:
-      gguf-conformance explain container/alignment/zero -S impl
+      gguf-conformance explain container/alignment/0 -S impl
     """
     from conformance.commands import explain_command
     from conformance.run.setup import Options

@@ -101,7 +101,7 @@ class Tally:
             agreement=self.agreement,
             counts=msgspec.structs.replace(self.counts, files=int(self._file_compared)),
             seconds=round(self.seconds, 6),
-            source=f"{self.case.source.name}:{self.case.line}",
+            source=f"{self.case.suite}.yaml:{self.case.line}",
             recipe=recipe_text(self.case),
             input_hexdump=_input_dump(prepared, marks[0] if marks else None),
             expected=_expected(self.case),
