@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from impl.blocks import FAMILIES, SUPPORTED
 from impl.blocks.codec import Blocks, Bytes, Codec, Floats
+from impl.blocks.products import sum_in_order
 from impl.errors import InputError, UnsupportedError
 from impl.types import by_name
 
@@ -68,10 +69,12 @@ def quantize(
     elif found.needs_imatrix:
         raise UnsupportedError(f"{type} is quantized with an imatrix only: float32 of shape ({cols},)")
     blocks = _blocks_of(rows, found)
+    if found.check is not None and blocks.size:
+        found.check(blocks.reshape(-1, cols), found.type)
     out = np.empty(len(blocks), found.layout)
     if found.quantize_ref and (reference or not (found.quantize or found.quantize_rows)):
         _quantize_blocks(found.quantize_ref, found, blocks, out)
-    elif found.quantize_rows:
+    elif found.quantize_rows and (imatrix is not None or not found.quantize):
         _quantize_rows(found.quantize_rows, blocks.reshape(-1, cols), imatrix, out)
     elif found.quantize:
         _quantize_blocks(found.quantize, found, blocks, out)
@@ -79,7 +82,7 @@ def quantize(
 
 
 def _quantize_blocks(function: Callable[[Floats, Blocks], None], found: Codec, blocks: Floats, out: Blocks) -> None:
-    for piece in _pieces(len(blocks), found):
+    for piece in [slice(None)] if found.ref_whole else _pieces(len(blocks), found):
         _quietly(function, blocks[piece], out[piece])
 
 
@@ -144,16 +147,7 @@ def _dot_blocks(found: Codec, w: Blocks, y: Blocks, shape: tuple[int, int]) -> F
     terms = np.empty(len(w), np.float32)
     for piece in _pieces(len(w), found):
         terms[piece] = _quietly(found.dot, w[piece], y[piece])
-    sums: Floats = _quietly(_sum_in_order, terms.reshape(shape))
-    return sums
-
-
-def _sum_in_order(terms: Floats) -> Floats:
-    """Add each row from left to right, starting from +0. ``np.sum`` would add in pairs, which rounds otherwise."""
-    if terms.shape[1] == 0:
-        return np.zeros(len(terms), np.float32)
-    terms[:, 0] += np.float32(0)  # 0 + -0 is 0
-    sums: Floats = np.add.accumulate(terms, axis=1, out=terms)[:, -1]
+    sums: Floats = _quietly(sum_in_order, terms.reshape(shape))
     return sums
 
 

@@ -29,8 +29,9 @@ class Codec:
     Where a row has to be seen whole: ``quantize_rows(x, imatrix, out)`` stands in for ``quantize``, with float32 of shape
     (rows, cols), float32 of shape (cols,) or None, and records of shape (rows, blocks); ``dot_rows(w, y)`` stands in for
     ``dot``, with records of shape (rows, blocks), and gives float32 of shape (rows,). ``quantize_ref(x, out)``, of
-    ``quantize``'s shapes, is ggml's ``_ref`` function where that gives other bytes than the normal path. ``needs_imatrix``:
-    ggml does not quantize the type without one.
+    ``quantize``'s shapes, is ggml's ``_ref`` function where that gives other bytes than the normal path; with ``ref_whole`` it
+    has to see all blocks at once. ``needs_imatrix``: ggml does not quantize the type without one. ``check(rows, type)`` sees
+    all rows, float32 of shape (rows, cols), before any is quantized, and raises InputError for numbers that it cannot be made of.
     """
 
     type: TensorType
@@ -43,8 +44,15 @@ class Codec:
     needs_imatrix: bool = False
     quantize_rows: Callable[[Floats, Floats | None, Blocks], None] | None = None
     quantize_ref: Callable[[Floats, Blocks], None] | None = None
+    ref_whole: bool = False
     dot_rows: Callable[[Blocks, Blocks], Floats] | None = None
+    check: Callable[[Floats, TensorType], None] | None = None
 
     def __post_init__(self) -> None:
         if self.layout.itemsize != self.type.nbytes:
             raise ValueError(f"{self.type.name}: a layout of {self.layout.itemsize} bytes, ggml's has {self.type.nbytes}")
+
+
+def raw_bytes(blocks: Blocks) -> Bytes:
+    """View records of any shape, in one piece, as uint8 of shape (blocks, bytes a block)."""
+    return blocks.reshape(-1).view(np.uint8).reshape(-1, blocks.dtype.itemsize)

@@ -30,3 +30,12 @@ def scaled_with_minimum(sums: Floats, w: Blocks, y: Blocks) -> Floats:
     """Give ``(dw * dy) * sums + m * s``, where s is the scaled sum that a Q8_1 block stores."""
     offset: Floats = w["m"].astype(np.float32) * y["s"].astype(np.float32)
     return scaled(sums, w, y) + offset
+
+
+def sum_in_order(terms: Floats) -> Floats:
+    """Add each row from left to right, starting from +0. ``np.sum`` would add in pairs, which rounds otherwise."""
+    if terms.shape[1] == 0:
+        return np.zeros(len(terms), np.float32)
+    terms[:, 0] += np.float32(0)  # 0 + -0 is 0
+    sums: Floats = np.add.accumulate(terms, axis=1, out=terms)[:, -1]
+    return sums
