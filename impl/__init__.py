@@ -1,6 +1,6 @@
 """The reference implementation: reads GGUF files as llama.cpp does, and ggml's blocks bit for bit as ggml does.
 
-The library's face is ``open``, ``quantize``, ``dequantize`` and ``dot``; ``python -m impl`` is its adapter. numpy is
+The library's face is ``open``, ``quantize``, ``dequantize``, ``dot`` and ``validate``; ``python -m impl`` is its adapter. numpy is
 loaded only when numbers are asked for, so that reading a header starts fast.
 """
 
@@ -15,10 +15,23 @@ if TYPE_CHECKING:
     from impl.blocks.api import dequantize, dot, quantize
     from impl.container.file import File, Tensor
     from impl.container.file import open_file as open  # noqa: A004 - the face's verb, as in gzip.open
+    from impl.validation import BadBlock, validate
 
 __version__ = "0.1.0"
 
-__all__ = ["File", "GgufError", "InputError", "Tensor", "UnsupportedError", "dequantize", "dot", "open", "quantize"]
+__all__ = [
+    "BadBlock",
+    "File",
+    "GgufError",
+    "InputError",
+    "Tensor",
+    "UnsupportedError",
+    "dequantize",
+    "dot",
+    "open",
+    "quantize",
+    "validate",
+]
 
 _LAZY = {
     "File": ("impl.container.file", "File"),
@@ -27,6 +40,8 @@ _LAZY = {
     "quantize": ("impl.blocks.api", "quantize"),
     "dequantize": ("impl.blocks.api", "dequantize"),
     "dot": ("impl.blocks.api", "dot"),
+    "validate": ("impl.validation", "validate"),
+    "BadBlock": ("impl.validation", "BadBlock"),
 }
 
 
