@@ -32,6 +32,7 @@ class Codec:
     ``quantize``'s shapes, is ggml's ``_ref`` function where that gives other bytes than the normal path; with ``ref_whole`` it
     has to see all blocks at once. ``needs_imatrix``: ggml does not quantize the type without one. ``check(rows, type)`` sees
     all rows, float32 of shape (rows, cols), before any is quantized, and raises InputError for numbers that it cannot be made of.
+    ``compiled``: its functions go through memory once, so that they are given larger pieces. What they read is read-only.
     """
 
     type: TensorType
@@ -47,6 +48,7 @@ class Codec:
     ref_whole: bool = False
     dot_rows: Callable[[Blocks, Blocks], Floats] | None = None
     check: Callable[[Floats, TensorType], None] | None = None
+    compiled: bool = False
 
     def __post_init__(self) -> None:
         if self.layout.itemsize != self.type.nbytes:

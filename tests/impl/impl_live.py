@@ -100,7 +100,8 @@ class Live:
     def dot(self, name: str, partner: str, w: npt.NDArray[np.uint8], y: npt.NDArray[np.uint8], cols: int) -> np.float32:
         """One row by the scalar function; ``y`` are blocks of ``partner``."""
         out = c_float()
-        function = getattr(self.cpu, f"ggml_vec_dot_{_c_name(name)}_{_c_name(partner)}_generic")
+        plain = f"ggml_vec_dot_{_c_name(name)}_{_c_name(partner)}"  # where there is no vector version, this one is scalar
+        function = getattr(self.cpu, f"{plain}_generic", None) or getattr(self.cpu, plain)
         function(c_int(cols), ctypes.byref(out), c_size_t(0), _at(w), c_size_t(0), _at(y), c_size_t(0), c_int(1))
         return np.float32(out.value)
 
