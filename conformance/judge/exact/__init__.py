@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from conformance.ggml_types import BY_NAME
 from conformance.judge.exact import iq, k_quants, simple
-from conformance.judge.exact.formula import evaluate, names, parse, substituted
+from conformance.judge.exact.formula import function, names, substituted
 from conformance.judge.exact.model import Block, Model
 from conformance.judge.exact.real import F32, Real, float32_bits, real, text
 from conformance.judge.layouts import FIELDS
@@ -72,7 +72,7 @@ def _fields(type_name: str, block: bytes) -> Block:
 
 
 def _evaluate(model: Model, operands: Mapping[str, int]) -> Real:
-    return evaluate(parse(model.formula), {name: _read(model, name, operand) for name, operand in operands.items()})
+    return function(model.formula)({name: _read(model, name, operands[name]) for name in names(model.formula)})
 
 
 def _read(model: Model, name: str, operand: int) -> Real:

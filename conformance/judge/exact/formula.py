@@ -6,10 +6,11 @@ import ast
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
+from operator import itemgetter
 
 from conformance.judge.exact.real import Real, minus, plus, real, times
 
-Values = Mapping[str, Real]
+Function = Callable[[Mapping[str, Real]], Real]
 
 _NAME = re.compile(r"[a-z]\w*")
 _OPERATIONS: dict[type[ast.operator], Callable[[Real, Real], Real]] = {ast.Add: plus, ast.Sub: minus, ast.Mult: times}
@@ -22,20 +23,25 @@ def names(formula: str) -> tuple[str, ...]:
 
 
 @cache
-def parse(formula: str) -> ast.expr:
-    """Give a formula's tree; its operations stand as ggml's code does them: one at a time, from the left."""
-    return ast.parse(formula, mode="eval").body
+def function(formula: str) -> Function:
+    """Give the function from the values of a formula's names to its exact value: no operation rounds.
+
+    Operations are done as ggml's code does them, one at a time and from the left. Raises ValueError for anything but names,
+    constants, ``+``, ``-`` and ``*``.
+    """
+    return _function(ast.parse(formula, mode="eval").body)
 
 
-def evaluate(tree: ast.expr, values: Values) -> Real:
-    """Compute a tree without any rounding. Raises ValueError for anything but names, constants, ``+``, ``-`` and ``*``."""
+def _function(tree: ast.expr) -> Function:
     match tree:
         case ast.Name(id=name):
-            return values[name]
+            return itemgetter(name)
         case ast.Constant(value=int() | float() as constant):
-            return real(constant)
+            value = real(constant)
+            return lambda _: value
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATIONS:
-            return _OPERATIONS[type(op)](evaluate(left, values), evaluate(right, values))
+            operation, first, second = _OPERATIONS[type(op)], _function(left), _function(right)
+            return lambda values: operation(first(values), second(values))
     raise ValueError(f"not part of a formula: {ast.unparse(tree)}")
 
 

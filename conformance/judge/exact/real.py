@@ -7,7 +7,7 @@ are again of that form. So nothing is lost until ``float32_bits`` rounds.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Literal, NamedTuple
 
 CANONICAL_NAN = 0x7FC00000
@@ -33,6 +33,7 @@ def infinite(*, negative: bool) -> Real:
     return Real(negative, 1, special="inf")
 
 
+@lru_cache(maxsize=1024)  # a block's integers and scales come again and again
 def real(value: float) -> Real:
     """Give an integer, or a finite constant such as 0.125, as it is; an integer's zero is positive."""
     numerator, denominator = value.as_integer_ratio()
@@ -104,6 +105,7 @@ class Format(NamedTuple):
     read: Callable[[int], Real]
 
 
+@lru_cache(maxsize=64)
 def _ieee(bits: int, *, exponent_bits: int, fraction_bits: int) -> Real:
     """Read a binary interchange format of IEEE 754."""
     fraction = bits & ((1 << fraction_bits) - 1)
