@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from conformance.judge.divergence import Divergence, FloatBits, HexLine
 from conformance.judge.hexdump import dump_block
 from conformance.judge.layouts import FIELDS, place
 from conformance.judge.output import Bytes, Digests, canonical, differing_ranges
+from conformance.judge.third_opinion import Sides, third_opinion
 
 Floats = npt.NDArray[np.float32]
 
@@ -21,7 +23,8 @@ class Shape(NamedTuple):
     """What is compared: outputs of ``op`` on rows of ``cols`` elements of ``kind``, ``authority``'s being the measure.
 
     ``floats``: the output is float32, ``width`` values a row (``cols``, or 1 for a dot product); otherwise it is blocks.
-    ``inputs`` are the float32 rows that were quantized, to be shown beside a difference.
+    ``inputs`` are the float32 rows that were quantized, to be shown beside a difference. ``blocks`` is the file of the blocks
+    that were dequantized, and ``subject`` whoever gave the output: both for the exact model's word on a difference.
     """
 
     op: str
@@ -33,6 +36,9 @@ class Shape(NamedTuple):
     nan_payload: bool = False
     row_names: Sequence[str] = ()
     inputs: Floats | None = None
+    # A path and not a map of the file: the subject that was given it may have cut it short since.
+    blocks: Path | None = None
+    subject: str = "the subject"
 
     @property
     def unit(self) -> int:
@@ -176,8 +182,11 @@ def _inputs(inputs: Floats | None, row: int, elements: tuple[int, ...]) -> str |
 
 def float_text(value: np.float32) -> str:
     """Give a float32 so that it reads back to the same bits, with its bits."""
-    bits = int(np.float32(value).view(np.uint32))
-    return f"{float(value):.9g} (0x{bits:08x})"
+    return f"{float(value):.9g} ({_hex_bits(value)})"
+
+
+def _hex_bits(value: np.float32) -> str:
+    return f"0x{int(np.float32(value).view(np.uint32)):08x}"
 
 
 def _compare_floats(shape: Shape, expected: Floats, found: Floats) -> Iterator[Divergence]:
@@ -225,6 +234,7 @@ def _float_divergence(
     row, column = divmod(index, shape.width)
     distance = int(ulp_distances(expected[index : index + 1], found[index : index + 1])[0])
     is_element = shape.width == shape.cols and shape.op.startswith("dequantize")
+    bits = FloatBits(_hex_bits(expected[index]), _hex_bits(found[index]), distance if distance >= 0 else None)
     return Divergence(
         signature=_signature(shape, "bits", kind),
         op=shape.op,
@@ -237,13 +247,17 @@ def _float_divergence(
         row_name=_row_name(shape, row),
         block=index // shape.kind.block if is_element else None,
         elements=(column,) if is_element else (),
-        bits=FloatBits(
-            f"0x{int(expected[index : index + 1].view(np.uint32)[0]):08x}",
-            f"0x{int(found[index : index + 1].view(np.uint32)[0]):08x}",
-            distance if distance >= 0 else None,
-        ),
+        bits=bits,
         different=different,
         compared=len(expected),
         unit="values",
         largest_ulps=largest,
+        remarks=_third_opinion(shape, index, bits) if is_element else (),
     )
+
+
+def _third_opinion(shape: Shape, index: int, bits: FloatBits) -> tuple[str, ...]:
+    if shape.blocks is None:
+        return ()
+    sides = Sides(shape.authority, int(bits.expected, 16), shape.subject, int(bits.found, 16))
+    return third_opinion(shape.kind.name, shape.blocks, index, sides)

@@ -172,7 +172,8 @@ class Execution:
             if self.directory is None and isinstance(outcome, Ok):
                 self.directory = outcome.header
 
-    def _shape(self, step: Step, authority: str) -> Shape | None:
+    def _shape(self, step: Step, authority: str, member: Member | None = None) -> Shape | None:
+        """Say what is compared; with ``member``, whose output it is, so that the exact model can say who of the two is right."""
         if step.tensor_type is not None:
             return Shape(step.asked, step.tensor_type, step.tensor_type.block, authority, floats=False, width=0)
         if step.numbers is None:
@@ -188,6 +189,8 @@ class Execution:
             nan_payload=self.case.nan_payload,
             row_names=data.names if data else (),
             inputs=data.values if data else None,
+            blocks=self._source(member, step) if member and step.op == "dequantize" else None,
+            subject=member.name if member else "",
         )
 
     def _judge(self, member: Member, step: Step, reply: Reply, measures: dict[str, Measure]) -> None:
@@ -206,7 +209,7 @@ class Execution:
         if is_determined(expects):
             self.recorded.setdefault(member.name, {})[step.name] = record_answer(given.outcome, self._kept(step, given.output))
         recorded = golden_measure(self.setting.store, self.case, member.name, step.name)
-        shape = self._shape(step, f"recorded {member.name}")
+        shape = self._shape(step, f"recorded {member.name}", member)
         return judge_authority(step.asked, step.kind_name, expects, given, recorded, shape)
 
     def _kept(self, step: Step, output: Bytes | None) -> GoldenOutput | None:
@@ -222,7 +225,7 @@ class Execution:
         if profile not in measures and profile != "spec" and is_determined(expects):
             return StepVerdict([], skipped=f"{profile} does not answer {step.asked} of {step.kind_name}")
         bench = Bench(profile, expects, measures)
-        return judge_subject(step.asked, step.kind_name, bench, given, self._shape(step, profile))
+        return judge_subject(step.asked, step.kind_name, bench, given, self._shape(step, profile, member))
 
     def _agreement(self, step: Step, given: Given, measures: dict[str, Measure]) -> dict[str, tuple[Outcome, bool]]:
         """Give each authority's outcome, and whether the subject's answer equals it."""

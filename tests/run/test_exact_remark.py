@@ -1,0 +1,101 @@
+"""In a whole run, the exact model says of a wrong float32 whose fault it is, whatever file the block came from."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from conformance.cases.rows import block_rows
+from conformance.judge.divergence import Divergence
+from conformance.judge.exact import explain
+from conformance.report.events import CaseResult, Event
+from conformance.subjects.manifest import Manifest
+from tests.run.conftest import Bench
+
+# The reference, but that the lowest bit of one value of each output is turned.
+WRONG = """
+import sys
+from pathlib import Path
+
+from impl.serve import main
+from impl.subject import Subject
+
+
+class WrongBit(Subject):
+    def dequantize(self, request):
+        answer = super().dequantize(request)
+        out = bytearray(Path(request["out"]).read_bytes())
+        out[4 * 37] ^= 1
+        Path(request["out"]).write_bytes(out)
+        return answer
+
+
+sys.exit(main(WrongBit(), sys.argv[1:]))
+"""
+CASES = """
+suite: small/blocks
+cases:
+  blocks: {type: Q4_0, blocks: {random: {seed: 2, rows: 2, cols: 64}}, ask: [dequantize]}
+  rows: {type: Q4_0, rows: {random: {seed: 1, rows: 2, cols: 64, distribution: normal}}, ask: [quantize, dequantize]}
+  tensor:
+    build: {tensors: [{name: a, type: F32, dims: [64]}, {name: t, type: Q4_0, dims: [64], data: {random: 3}}]}
+    ask: [header, dequantize]
+    expect: {llama.cpp: accept, gguf-py: accept, spec: accept}
+"""
+ELEMENT = 37
+RANDOM = {"random": {"seed": 2, "rows": 2, "cols": 64}}
+
+
+@pytest.fixture
+def wrong(bench: Bench, tmp_path: Path) -> Manifest:
+    bench.write("small/blocks", CASES)
+    (bench.root / "small" / "files.yaml").unlink()
+    adapter = tmp_path / "wrong.py"
+    adapter.write_text(WRONG)
+    return msgspec.structs.replace(bench.impl, name="wrong-bit", command=(bench.impl.command[0], str(adapter)))
+
+
+def _divergence(events: list[Event], case: str, who: str) -> Divergence:
+    (result,) = [e for e in events if isinstance(e, CaseResult) and (e.case, e.who) == (f"small/blocks/{case}", who)]
+    return result.divergences[-1]
+
+
+@pytest.mark.parametrize("case", ["blocks", "rows", "tensor"])
+@pytest.mark.parametrize("live", [True, False])
+def test_the_subject_is_wrong(bench: Bench, wrong: Manifest, case: str, live: bool) -> None:
+    bench.record()
+    divergence = _divergence(bench.run(wrong, live=live).events, case, "wrong-bit")
+    assert divergence.bits is not None
+    verdict, how = divergence.remarks
+    assert verdict == f"exact model: {divergence.bits.expected}: llama.cpp is right, wrong-bit is not"
+    assert how.endswith(f" -> {divergence.bits.expected}")
+
+
+def test_the_block_at_fault_is_the_one_that_is_explained(bench: Bench, wrong: Manifest) -> None:
+    divergence = _divergence(bench.run(wrong).events, "blocks", "wrong-bit")
+    blocks, _ = block_rows(RANDOM, "Q4_0")
+    block = blocks.reshape(-1, 18)[ELEMENT // 32].tobytes()
+    assert divergence.remarks[1] == explain("Q4_0", block, ELEMENT % 32)
+
+
+def test_an_authority_that_is_wrong_is_named(bench: Bench, wrong: Manifest) -> None:
+    authorities = [msgspec.structs.replace(wrong, name="llama.cpp"), bench.authorities[1]]
+    divergence = _divergence(bench.run(bench.impl, authorities=authorities).events, "blocks", "impl")
+    assert divergence.bits is not None
+    assert divergence.remarks[0] == f"exact model: {divergence.bits.found}: impl is right, llama.cpp is not"
+
+
+def test_an_authority_that_drifted_into_an_error_is_told_so(bench: Bench, wrong: Manifest) -> None:
+    bench.record()
+    authorities = [msgspec.structs.replace(wrong, name="llama.cpp"), bench.authorities[1]]
+    divergence = _divergence(bench.run(bench.impl, authorities=authorities).events, "blocks", "llama.cpp")
+    assert divergence.bits is not None
+    assert divergence.remarks[0] == f"exact model: {divergence.bits.expected}: recorded llama.cpp is right, llama.cpp is not"
+
+
+def test_a_wrong_block_gets_no_word_on_floats(bench: Bench, wrong: Manifest) -> None:
+    """The exact model dequantizes only."""
+    bench.write("small/blocks", CASES.replace("Q4_0", "Q8_0"))
+    divergence = _divergence(bench.run(bench.stored_scale).events, "rows", "q8_0-stored-scale")
+    assert divergence.op == "quantize"
+    assert divergence.remarks == ()
