@@ -40,7 +40,7 @@ def searched_rows(rows: int, cols: int, seed: int = 1) -> Iterator[tuple[str, Fl
     yield "zeros of both signs", _f32(np.where(rng.random(shape) < 0.8, rng.choice([0.0, -0.0], shape), normal), shape)
     yield "0.0", _f32(0.0, shape)
     yield "-0.0", _f32(-0.0, shape)
-    for size in (1e-6, 1e-7, 1e-8, 1e-12, 1e-15, 1e-18, 1e-23, 1e-40, 3e4, 1e15, 1e19):
+    for size in (1e-6, 3e-8, 1e-8, 3e-13, 3e-16, 1e-18, 1e-23, 1e-40, 3e4, 1e15, 1e19):
         yield f"of size {size}", _f32(normal * size, shape)
     yield "the smallest subnormals", _f32(rng.integers(-40, 41, shape) * 2.0**-149, shape)
     yield "huge", _f32(np.clip(normal * 1e38, -3.4e38, 3.4e38), shape)
