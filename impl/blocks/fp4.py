@@ -49,7 +49,7 @@ def _where_log2_rounds_up() -> Floats:
             step = 2.0 ** (math.ceil(math.log2(whole)) - 24 if whole > 0 else math.floor(math.log2(-whole)) - 23)
         limit = math.ldexp(2.0 ** (-step / 2), whole)
         nearest = np.float32(limit)
-        limits[k + 149] = nearest if nearest >= limit else np.nextafter(nearest, _INFINITE)
+        limits[k + 149] = nearest if float(nearest) >= limit else np.nextafter(nearest, _INFINITE)
     return limits
 
 
@@ -161,14 +161,15 @@ def _e8m0(amax: np.float32) -> np.uint8:
 
 @kernel
 def _ue4m3(x: np.float32) -> np.uint8:
-    """Round to 3 bits of significand, half up, at most 448; what is below half the smallest number is 0."""
+    """Round to 3 bits of significand, half up; below half the smallest number is 0, and what reaches 256 becomes 448."""
     x = min(x, _LARGEST_UE4M3)
     bits = np.float32(x).view(np.int32)
     exponent = (bits >> 23) - 120
     if exponent <= 0:
-        return np.uint8(min(np.int32(x * _UE4M3_STEPS + _HALF), np.int32(7)))
+        steps = np.int32(x * _UE4M3_STEPS + _HALF)
+        return np.uint8(steps if steps < 7 else 7)
     code = (exponent << 3 | bits >> 20 & 7) + (bits >> 19 & 1)
-    return np.uint8(min(code, 126))
+    return np.uint8(code if code < 120 else 126)
 
 
 @kernel
