@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from impl.blocks.codec import Blocks, Bytes
+from impl.blocks.codec import Bytes
 from impl.blocks.half import f16_bits_to_f32, f32_to_f16_bits
 from impl.blocks.kernel import kernel
 
@@ -17,11 +17,6 @@ Q3_K = np.dtype([("hmask", "u1", (32,)), ("qs", "u1", (64,)), ("scales", "u1", (
 Q4_K = np.dtype([("d", "<f2"), ("dmin", "<f2"), ("scales", "u1", (12,)), ("qs", "u1", (128,))])
 Q5_K = np.dtype([("d", "<f2"), ("dmin", "<f2"), ("scales", "u1", (12,)), ("qh", "u1", (32,)), ("qs", "u1", (128,))])
 Q6_K = np.dtype([("ql", "u1", (128,)), ("qh", "u1", (64,)), ("scales", "i1", (16,)), ("d", "<f2")])
-
-
-def raw(blocks: Blocks) -> Bytes:
-    """View records as bytes of shape (blocks, block bytes), which is what the compiled loops take."""
-    return blocks.view(np.uint8).reshape(-1, blocks.dtype.itemsize)
 
 
 @kernel

@@ -1,6 +1,7 @@
 """Q2_K to Q6_K: super-blocks of 256 elements, whose sub-blocks of 16 or 32 have quantized scales of their own.
 
-Q2_K, Q4_K and Q5_K have a scale and a minimum for each sub-block, Q3_K and Q6_K a signed scale.
+Q2_K, Q4_K and Q5_K have a scale and a minimum for each sub-block, Q3_K and Q6_K a signed scale. This module only registers what the
+others do: ``k_layout``, ``k_dequantize``, ``k_quantize``.
 """
 
 from __future__ import annotations
@@ -10,32 +11,31 @@ from typing import Any
 
 import numpy as np
 
-from impl.blocks.codec import Blocks, Bytes, Codec, Floats
+from impl.blocks.codec import Blocks, Bytes, Codec, Floats, raw_bytes
 from impl.blocks.k_dequantize import dequantize_q2_k, dequantize_q3_k, dequantize_q4_k, dequantize_q5_k, dequantize_q6_k
-from impl.blocks.k_layout import Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, raw
+from impl.blocks.k_lanes import SUPER_BLOCK, Work, make_work
+from impl.blocks.k_layout import Q2_K, Q3_K, Q4_K, Q5_K, Q6_K
+from impl.blocks.k_quantize import quantize_q2_k, quantize_q3_k, quantize_q4_k, quantize_q5_k, quantize_q6_k
 from impl.types import by_name
 
+_Quantize = Callable[[Floats, Floats | None, Bytes, Work], None]
+_Dequantize = Callable[[Bytes, Floats], None]
 
-def _codec(
-    name: str,
-    layout: np.dtype[Any],
-    dequantize: Callable[[Bytes, Floats], None],
-) -> Codec:
+
+def _codec(name: str, layout: np.dtype[Any], sub_block: int, quantize: _Quantize, dequantize: _Dequantize) -> Codec:
+    def quantize_rows(x: Floats, imatrix: Floats | None, out: Blocks) -> None:
+        quantize(x.reshape(-1, SUPER_BLOCK), imatrix, raw_bytes(out), make_work(sub_block))
+
     def dequantize_blocks(blocks: Blocks, out: Floats) -> None:
-        dequantize(raw(blocks), out)
+        dequantize(raw_bytes(blocks), out)
 
-    return Codec(
-        by_name(name),
-        layout,
-        dequantize=dequantize_blocks,
-        uses_imatrix=True,
-    )
+    return Codec(by_name(name), layout, quantize_rows=quantize_rows, dequantize=dequantize_blocks, uses_imatrix=True, compiled=True)
 
 
 CODECS = (
-    _codec("Q2_K", Q2_K, dequantize_q2_k),
-    _codec("Q3_K", Q3_K, dequantize_q3_k),
-    _codec("Q4_K", Q4_K, dequantize_q4_k),
-    _codec("Q5_K", Q5_K, dequantize_q5_k),
-    _codec("Q6_K", Q6_K, dequantize_q6_k),
+    _codec("Q2_K", Q2_K, 16, quantize_q2_k, dequantize_q2_k),
+    _codec("Q3_K", Q3_K, 16, quantize_q3_k, dequantize_q3_k),
+    _codec("Q4_K", Q4_K, 32, quantize_q4_k, dequantize_q4_k),
+    _codec("Q5_K", Q5_K, 32, quantize_q5_k, dequantize_q5_k),
+    _codec("Q6_K", Q6_K, 16, quantize_q6_k, dequantize_q6_k),
 )

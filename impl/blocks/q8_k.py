@@ -72,4 +72,4 @@ def _dequantize_q8_k(blocks: Blocks, out: Floats) -> None:
     np.multiply(blocks["qs"], blocks["d"][:, np.newaxis], out=out)
 
 
-CODECS = (Codec(by_name("Q8_K"), Q8_K, dequantize=_dequantize_q8_k, quantize_ref=_quantize_q8_k),)
+CODECS = (Codec(by_name("Q8_K"), Q8_K, dequantize=_dequantize_q8_k, quantize_ref=_quantize_q8_k, compiled=True),)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 import pytest
 from impl_live import Live, bits
+from impl_rows import finite_rows, rows_with_specials
 
 import impl
 from impl.types import by_name
@@ -58,3 +61,82 @@ def test_q2_k_has_scale_in_the_low_nibble_and_four_runs_a_byte() -> None:
 def test_q3_k_subtracts_4_where_the_high_bit_is_clear() -> None:
     y = impl.dequantize("Q3_K", block("Q3_K", hmask=[1], qs=[0b00001010], scales=[1, *[0] * 7, 2]), (256,))
     assert y[[0, 1, 32]].tolist() == [2 * (1 + 2 * 16 - 32), -4 * (1 + 2 * 16 - 32), (2 - 4) * -32]
+
+
+FINITE = {name: rows.reshape(-1, 512) for name, rows in finite_rows()}
+SPECIAL = {name: rows.reshape(-1, 512) for name, rows in rows_with_specials()}
+IMATRICES: dict[str, Callable[[np.random.Generator, int], npt.NDArray[np.float64]]] = {
+    "positive": lambda rng, cols: rng.random(cols),
+    "all zero": lambda _, cols: np.zeros(cols),
+    "zero for one sub-block": lambda rng, cols: np.where(np.arange(cols) // 32 == 3, 0, rng.random(cols)),
+    "zero for one column": lambda rng, cols: np.where(np.arange(cols) == 5, 0, rng.random(cols)),
+    "tiny": lambda rng, cols: rng.random(cols) * 1e-10,
+    "huge": lambda rng, cols: rng.random(cols) * 1e30,
+    "of all sizes": lambda rng, cols: 10.0 ** rng.uniform(-20, 20, cols),
+    "of both signs": lambda rng, cols: rng.standard_normal(cols),
+}
+
+
+def imatrix_of(name: str, cols: int) -> npt.NDArray[np.float32]:
+    return IMATRICES[name](np.random.default_rng(8), cols).astype(np.float32)
+
+
+def unlike_sub_blocks(rows: int, cols: int) -> npt.NDArray[np.float32]:
+    """Sub-blocks of very different size: among others, such whose own scale is stored as 0."""
+    rng = np.random.default_rng(9)
+    sizes = np.repeat(10.0 ** rng.uniform(-6, 2, (rows, cols // 16)), 16, axis=1)
+    return (rng.standard_normal((rows, cols)) * sizes).astype(np.float32)
+
+
+def check_quantize(live: Live, kind: str, rows: npt.NDArray[np.float32], imatrix: npt.NDArray[np.float32] | None = None) -> None:
+    assert (impl.quantize(kind, rows, imatrix).reshape(-1) == live.quantize_chunk(kind, rows, imatrix)).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("rows", [*FINITE, *SPECIAL])
+def test_rows_are_quantized_to_the_same_bytes(live: Live, kind: str, rows: str) -> None:
+    check_quantize(live, kind, {**FINITE, **SPECIAL}[rows])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sub_blocks_of_very_different_size(live: Live, kind: str) -> None:
+    rows = unlike_sub_blocks(40, 1024)
+    check_quantize(live, kind, rows)
+    check_quantize(live, kind, rows, imatrix_of("positive", 1024))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", IMATRICES)
+def test_with_an_imatrix(live: Live, kind: str, name: str) -> None:
+    imatrix = imatrix_of(name, 512)
+    for name_of_rows in (
+        "random",
+        "half-integers",
+        "huge",
+        "subnormal",
+        "bits of finite floats",
+        "constant",
+        "both zeros, the rest negative",
+    ):
+        check_quantize(live, kind, FINITE[name_of_rows], imatrix)
+    for rows in SPECIAL.values():
+        check_quantize(live, kind, rows, imatrix)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_imatrix_starts_anew_with_each_row(live: Live, kind: str) -> None:
+    """71 rows of three super-blocks: groups of 64 are worked on together, and begin in the midst of rows; the last is short."""
+    rows = np.random.default_rng(10).standard_normal((71, 768)).astype(np.float32)
+    check_quantize(live, kind, rows, imatrix_of("positive", 768))
+    assert (impl.quantize(kind, rows) != impl.quantize(kind, rows, imatrix_of("positive", 768))).any()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_reference_function_is_the_path_without_an_imatrix(live: Live, kind: str) -> None:
+    rows = FINITE["random"]
+    assert (impl.quantize(kind, rows, reference=True).reshape(-1) == live.quantize(kind, rows)).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_rows_give_no_bytes(kind: str) -> None:
+    assert impl.quantize(kind, np.zeros((0, 256), np.float32)).shape == (0, by_name(kind).nbytes)
