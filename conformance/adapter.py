@@ -48,8 +48,9 @@ from conformance.subjects.protocol import (
     Response,
     View,
 )
+from conformance.values import Boxed, Pair, TensorInfo
 
-__all__ = ["PROTOCOL", "Adapter", "Header", "Identity", "Ops", "Reject", "Unsupported", "View"]
+__all__ = ["PROTOCOL", "Adapter", "Boxed", "Header", "Identity", "Ops", "Pair", "Reject", "TensorInfo", "Unsupported", "View"]
 
 # Exit codes of one-shot use.
 EXIT_OK = 0
@@ -152,7 +153,7 @@ class Adapter:
             return Response(seq=request.seq, unsupported=_text(str(reason)))
         except Exception as error:  # noqa: BLE001 - whatever the implementation raises is an answer, never the adapter's end
             traceback.print_exc(file=sys.stderr)
-            return Response(seq=request.seq, error=_text(f"{type(error).__name__}: {error}"))
+            return Response(seq=request.seq, error=_text(f"{_name(type(error))}: {error}"))
 
     def _result(self, request: Request) -> Identity | Header | Done:
         if isinstance(request, Hello):
@@ -219,6 +220,11 @@ def _kind(request: Any) -> str:
     """Give what a block op asks for as hello declares it: ``Q8_0`` or ``Q8_0:simd``."""
     variant = getattr(request, "variant", None)
     return f"{request.type}:{variant}" if variant else str(request.type)
+
+
+def _name(kind: type) -> str:
+    """Name an exception so that it is told from others of its name: ``struct.error``, ``ValueError``."""
+    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
 
 
 def _text(text: str) -> str:

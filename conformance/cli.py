@@ -70,7 +70,9 @@ def main() -> None:
     Exit codes: 0 as expected; 1 a divergence, a stale known divergence, or drift of an authority;
     2 usage; 3 harness or configuration; 4 an authority is missing; 130 interrupted.
 
-    Completion for bash: eval "$(_GGUF_CONFORMANCE_COMPLETE=bash_source gguf-conformance)"; for zsh and fish likewise.
+    \b
+    Completion in bash (zsh_source and fish_source likewise):
+      eval "$(_GGUF_CONFORMANCE_COMPLETE=bash_source gguf-conformance)"
     """
 
 
@@ -150,7 +152,7 @@ def run(folder: Path | None, no_report: bool, color: str, **options: Any) -> int
 @_json
 @_one_screen
 def list_cases(select: tuple[str, ...], cases: Path | None, as_json: bool) -> None:
-    """List cases: id, what is asked, what it stands for.
+    """List cases: id, what is asked, and the labels of what it stands for (docs/reader-rules.md, docs/block-rules.md).
 
     \b
     Examples:

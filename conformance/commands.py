@@ -92,9 +92,13 @@ def explain_command(options: Options, color: str) -> int:
     return code
 
 
+# Columns that an annotated hexdump takes.
+RENDERED_WIDTH = 110
+
+
 def _print_markdown(console: Console, text: str) -> None:
-    """Render for a person at a terminal; leave the Markdown as it is in a pipe."""
-    if console.is_terminal:
+    """Render for a person at a terminal wide enough for its hexdumps; leave the Markdown as it is in a pipe."""
+    if console.is_terminal and console.width >= RENDERED_WIDTH:
         console.print(Markdown(text))
     else:
         sys.stdout.write(text)

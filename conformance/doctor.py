@@ -20,7 +20,7 @@ from conformance.subjects.authorities.identify import identify, native_units
 from conformance.subjects.authorities.llama_cpp.library import LIBRARY_VARIABLE
 from conformance.subjects.protocol import Identity
 
-BUILD = "Run: python -m conformance.subjects.authorities.build"
+BUILD = "Run: gguf-conformance build-authority"
 INSTALL_GGUF = f"Run: python -m pip install --force-reinstall gguf=={GGUF_PY}"
 LOWEST_PYTHON = (3, 11)
 

@@ -8,6 +8,7 @@ Nothing is collected without ``--subject``: an installed plugin must not touch o
 from __future__ import annotations
 
 import re
+import shlex
 import tempfile
 from collections import Counter
 from collections.abc import Generator, Iterator
@@ -23,12 +24,12 @@ from conformance.errors import GgufConformanceError
 from conformance.judge.golden import GoldenStore
 from conformance.report.events import FAILING, CaseResult, Counts, KnownProblem
 from conformance.report.facts import fact_lines, facts_of, headline
-from conformance.report.summary import failures_of
+from conformance.report.summary import Failure, failures_of
 from conformance.report.text import compared
 from conformance.run.engine import RunPlan, make_lane, require_golden
 from conformance.run.execute import Lane
 from conformance.run.known import KnownLedger, known_problems, load_known
-from conformance.run.setup import Options, choose_oracle, live_authorities, locator, repeat_command
+from conformance.run.setup import Options, choose_oracle, live_authorities, locator, record_command, repeat_words
 from conformance.subjects.manifest import find_manifest
 
 _SUITE = re.compile(rb"^suite:\s*['\"]?([^\s'\"#]+)", re.MULTILINE)
@@ -137,8 +138,12 @@ class CaseItem(pytest.Item):
 def _failure_text(result: CaseResult) -> str:
     """Say where a result diverges, one paragraph a divergence."""
     head = f"{result.case}[{result.who}]: {result.verdict}"
-    paragraphs = ["\n".join([headline(failure), *fact_lines(facts_of(failure))]) for failure in failures_of(result)]
+    paragraphs = ["\n".join([*_sentences(failure), *fact_lines(facts_of(failure))]) for failure in failures_of(result)]
     return "\n\n".join([head, *paragraphs])
+
+
+def _sentences(failure: Failure) -> list[str]:
+    return [headline(failure), *([failure.divergence.summary] if failure.divergence else [])]
 
 
 class _Runner:
@@ -188,7 +193,9 @@ class _Runner:
             locate=locator(lambda *_: None),
             profile=options.profile,
             jobs=1,
-            command=repeat_command(self.options),
+            command="pytest",
+            repeat=shlex.join(repeat_words(options)),
+            record=record_command(options),
         )
 
     def close(self) -> None:

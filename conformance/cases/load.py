@@ -168,4 +168,4 @@ def _memory(entry: Entry) -> int:
 
 
 def _text(parts: dict[str, Entry], key: str) -> str:
-    return parts[key].text() if key in parts else ""
+    return parts[key].text().strip() if key in parts else ""

@@ -13,7 +13,7 @@ import msgspec
 from conformance.errors import ConfigurationError
 from conformance.judge.headers import LONG_ARRAY, ArrayDigests, digest_array
 from conformance.judge.output import GoldenOutput
-from conformance.outcomes import Ok, Outcome, Reject
+from conformance.outcomes import Crash, Ok, Outcome
 from conformance.subjects.protocol import View
 from conformance.values import Header
 
@@ -50,9 +50,9 @@ class GoldenFile(msgspec.Struct, omit_defaults=True):
 
 
 def record_answer(outcome: Outcome, output: GoldenOutput | None) -> GoldenAnswer:
-    """Condense a live answer to what a golden file keeps; messages are left out, since they are no verdict."""
-    if isinstance(outcome, Reject):
-        outcome = Reject(outcome.reject_class)
+    """Condense a live answer to what a golden file keeps; a rejection's message and place are kept to be shown, not judged."""
+    if isinstance(outcome, Crash):
+        outcome = Crash(outcome.how)
     if not (isinstance(outcome, Ok) and outcome.header):
         return GoldenAnswer(outcome, {}, output)
     header, arrays = _condense(outcome.header)

@@ -47,12 +47,14 @@ def coarser(a: View, b: View) -> View:
         strings=max(a.strings, b.strings, key=_STRINGS.index),
         dims="ne" if "ne" in (a.dims, b.dims) else "exact",
         integers="double" if "double" in (a.integers, b.integers) else "exact",
+        data_offset="tensors" if "tensors" in (a.data_offset, b.data_offset) else "always",
     )
 
 
 def limits(view: View) -> tuple[str, ...]:
     """Say in words what a view does not show."""
     told = {
+        view.data_offset == "tensors": "a file without tensors has no data offset",
         not view.ordered: "the order of pairs and tensors does not show",
         view.strings == "c": "strings end at their first NUL",
         view.strings == "lossy": "bytes that are not UTF-8 are replaced",
@@ -68,10 +70,11 @@ def reduce_header(header: Header, view: View) -> Header:
         return header
     pairs = [_reduce_pair(pair, view) for pair in header.kv]
     tensors = [_reduce_tensor(tensor, view) for tensor in header.tensors]
+    data_offset = header.data_offset if tensors or view.data_offset == "always" else 0
     if not view.ordered:
         pairs.sort(key=lambda pair: text_to_bytes(pair.key))
         tensors.sort(key=lambda tensor: text_to_bytes(tensor.name))
-    return msgspec.structs.replace(header, kv=pairs, tensors=tensors)
+    return msgspec.structs.replace(header, kv=pairs, tensors=tensors, data_offset=data_offset)
 
 
 def _reduce_pair(pair: Pair, view: View) -> Pair:
@@ -153,7 +156,9 @@ def header_differences(
             yield from _value_difference(f"kv[{index}].value", ours.value, theirs.value)
     yield from _count("n_tensors", expected.tensors, found.tensors)
     for index, (info, other) in enumerate(zip(expected.tensors, found.tensors, strict=False)):
-        yield from _fields(f"tensors[{index}].", info, other, ("name", "type", "dims", "offset", "nbytes"))
+        yield from _fields(f"tensors[{index}].", info, other, ("name", "type", "dims", "offset"))
+        if info.nbytes is not None and other.nbytes is not None:
+            yield from _fields(f"tensors[{index}].", info, other, ("nbytes",))
 
 
 def _fields(prefix: str, expected: object, found: object, names: Iterable[str]) -> Iterator[Difference]:

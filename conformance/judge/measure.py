@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+import msgspec
+
 from conformance.judge.divergence import Divergence
 from conformance.judge.headers import ArrayDigests, coarser, header_differences, header_divergences, reduce_header
 from conformance.judge.numbers import Shape, compare_outputs
 from conformance.judge.output import Bytes, Digests
-from conformance.outcomes import FAILURES, Ok, Outcome, Reject, outcome_name
+from conformance.outcomes import FAILURES, Memory, Ok, Outcome, Reject, Timeout, outcome_name
 from conformance.subjects.protocol import View
 
 
@@ -43,7 +45,7 @@ def differences(op: str, type_name: str, measure: Measure, given: Given, shape: 
         case Reject() as expected, Reject() as found:
             return _classes(op, type_name, measure.authority, expected, found)
         case _:
-            return [wrong_kind(op, type_name, measure.authority, outcome_name(measure.outcome), given.outcome)]
+            return [_wrong_outcome(op, type_name, measure, given.outcome)]
 
 
 def failure(op: str, type_name: str, authority: str, outcome: Outcome) -> Divergence | None:
@@ -62,11 +64,25 @@ def failure(op: str, type_name: str, authority: str, outcome: Outcome) -> Diverg
 
 
 def _told(outcome: Outcome) -> str:
+    if isinstance(outcome, Timeout):
+        return f" (no answer within {outcome.seconds:g} s)"
+    if isinstance(outcome, Memory):
+        return f" (held {outcome.resident >> 20} MiB, the limit is {outcome.limit >> 20} MiB)"
     for attribute in ("reason", "message", "problem"):
         told = getattr(outcome, attribute, "")
         if told:
             return f" ({told})"
     return ""
+
+
+def _wrong_outcome(op: str, type_name: str, measure: Measure, found: Outcome) -> Divergence:
+    """Give the divergence of accept for reject or the reverse, placed where the side that refuses puts the blame."""
+    divergence = wrong_kind(op, type_name, measure.authority, outcome_name(measure.outcome), found)
+    if not isinstance(measure.outcome, Reject):
+        return divergence
+    blame = measure.outcome
+    why = f"{divergence.expected}: {blame.message}" if blame.message else divergence.expected
+    return msgspec.structs.replace(divergence, expected=why, field=blame.field, at=blame.at)
 
 
 def wrong_kind(op: str, type_name: str, authority: str, expected: str, found: Outcome) -> Divergence:

@@ -16,8 +16,9 @@ from conformance.judge.divergence import Divergence, HexLine
 
 FORMAT = 1
 
-VerdictName = Literal["pass", "diverge", "known", "stale", "skip", "authority-drift", "authority-crash"]
-FAILING: frozenset[str] = frozenset({"diverge", "stale", "authority-drift", "authority-crash"})
+# "error": the case could not be put to anybody, since its own input could not be made or fetched.
+VerdictName = Literal["pass", "diverge", "known", "stale", "skip", "authority-drift", "authority-crash", "error"]
+FAILING: frozenset[str] = frozenset({"diverge", "stale", "authority-drift", "authority-crash", "error"})
 
 
 class Participant(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -115,6 +116,8 @@ class CaseResult(msgspec.Struct, frozen=True, tag="result", tag_field="event", o
     note: str = ""
     covers: tuple[str, ...] = ()
     repeat: str = ""
+    # What was not put to the participant, or not compared, and why, whatever the verdict.
+    not_asked: tuple[str, ...] = ()
     # The known divergences' reasons, for verdict "known".
     known: tuple[str, ...] = ()
 

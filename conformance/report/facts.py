@@ -39,6 +39,7 @@ def headline(failure: Failure) -> str:
         "stale": "no longer shows its known divergence",
         "authority-drift": "answers otherwise than recorded",
         "authority-crash": "died, and was not expected to",
+        "error": "could not be asked",
     }.get(verdict, verdict)
 
 
@@ -53,6 +54,8 @@ def facts_of(failure: Failure) -> list[Fact]:
     if result.known and result.verdict != "known":
         facts.append(Fact("known", one_line(f"of this case's divergences some are known: {'; '.join(result.known)}", LIMIT)))
     facts += _answer_facts(result, divergence)
+    if result.note:
+        facts.append(Fact("note", one_line(" ".join(result.note.split()), LIMIT)))
     if result.repeat:
         facts.append(Fact("repeat", one_line(result.repeat), exact=True))
     return facts

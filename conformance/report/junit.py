@@ -66,7 +66,7 @@ def _test_case(result: CaseResult) -> ET.Element:
     element = ET.Element("testcase", classname=one_line(suite_of(result.case)), name=name, time=f"{result.seconds:.3f}")
     failures = failures_of(result)
     if result.verdict in FAILING:
-        tag = "error" if result.verdict == "authority-crash" else "failure"
+        tag = "error" if result.verdict in {"authority-crash", "error"} else "failure"
         ET.SubElement(element, tag, message=_message(failures[0]), type=one_line(failures[0].signature, _LIMIT))
     elif result.verdict in ("skip", "known"):
         reason = "; ".join(result.known) or result.reason or "no reason given"

@@ -119,7 +119,7 @@ def summary_markdown(summary: RunSummary, started: RunStarted) -> str:
             more=len(rest),
             totals=[(who, total, compared(total.counts)) for who, total in summary.totals],
             command=lines_of(started.command),
-            reasons=[("Known divergences", _by_reason(summary.known)), ("Skipped", _by_reason(summary.skipped))],
+            reasons=[("Known divergences", _by_reason(summary.known)), ("Not asked or not compared", _by_reason(summary.skipped))],
             problems=[(problem, _says(problem), lines_of(problem.edit)) for problem in summary.problems],
         )
     )

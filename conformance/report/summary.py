@@ -80,8 +80,9 @@ def key_of(case: str) -> str:
 class RunSummary:
     """What a stream's events add up to, at any moment of the run.
 
-    ``tallies[suite, who]``; ``failed`` are the results that fail the run; ``skipped[who, reason]`` and ``known[who, reason]`` list
-    case ids; ``agreement[who, authority]`` counts steps; ``problems`` are entries of divergences files that no longer hold.
+    ``tallies[suite, who]``; ``failed`` are the results that fail the run; ``skipped[who, reason]`` (of single steps too, in
+    cases that were judged by others) and ``known[who, reason]`` list case ids; ``agreement[who, authority]`` counts steps;
+    ``problems`` are entries of divergences files that no longer hold.
     """
 
     def __init__(self, where: str = "") -> None:
@@ -135,8 +136,8 @@ class RunSummary:
         self._count_agreement(result)
         if result.verdict in FAILING:
             self.failed.append(result)
-        if result.verdict == "skip":
-            self.skipped.setdefault((result.who, result.reason or "no reason given"), []).append(result.case)
+        for reason in result.not_asked or ((result.reason or "no reason given",) if result.verdict == "skip" else ()):
+            self.skipped.setdefault((result.who, reason), []).append(result.case)
         if result.verdict == "known":
             for reason in result.known or (result.reason or "no reason given",):
                 self.known.setdefault((result.who, reason), []).append(result.case)
@@ -217,7 +218,11 @@ class RunSummary:
 
     @property
     def exit_meaning(self) -> str:
-        """What the exit code says."""
+        """What the exit code says, and which failing verdicts there were."""
+        if self.exit_code == EXIT_DIVERGENCE:
+            verdicts = sum((total.verdicts for _, total in self.totals), Counter())
+            found = [verdict for verdict in ("diverge", "stale", "authority-drift", "authority-crash") if verdicts[verdict]]
+            return f"not as expected: {', '.join(found)}" if found else EXIT_MEANINGS[EXIT_DIVERGENCE]
         return EXIT_MEANINGS.get(self.exit_code, "ended by a signal" if self.exit_code > 128 else "unknown")
 
 

@@ -41,7 +41,7 @@ VERDICTS = (
     _verdict("skip"),
 )
 # Shown only where one of them is not zero.
-RARE = (_verdict("stale"), _verdict("authority-drift", "drift"), _verdict("authority-crash", "crash"))
+RARE = (_verdict("stale"), _verdict("authority-drift", "drift"), _verdict("authority-crash", "crash"), _verdict("error"))
 AMOUNTS = (
     TallyColumn("blocks", lambda tally: tally.counts.blocks),
     TallyColumn("bytes", lambda tally: tally.counts.bytes),

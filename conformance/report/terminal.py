@@ -82,7 +82,7 @@ def _result(summary: RunSummary, started: RunStarted, reports: Path | None, cons
     yield from _table(summary, console.width)
     yield from _failures(summary.failures, reports, console.width)
     yield from _by_reason("known divergences", summary.known, console.width)
-    yield from _by_reason("skipped", summary.skipped, console.width)
+    yield from _by_reason("not asked or not compared", summary.skipped, console.width)
     yield from _problems(summary.problems)
     yield from _closing(summary, reports)
 
@@ -147,7 +147,7 @@ def _failures(failures: list[Failure], reports: Path | None, width: int) -> Iter
         yield from _failure(index, failure, reports, width)
     if rest:
         yield Text()
-        yield Text(f"{plural(len(rest), 'more failure')}, by signature{_see(reports)}", style=_HEAD)
+        yield Text(f"{plural(len(rest), 'more difference')}, by signature{_see(reports)}", style=_HEAD)
         yield from _counted(Counter((failure.result.who, failure.signature) for failure in rest))
 
 
@@ -229,7 +229,7 @@ def _times(steps: Agreement) -> str:
 def _total(who: str, total: Tally) -> Text:
     """One participant's line: ``impl: 214 pass, 0 diverge, 3 skip (reasons above) · 4,102 blocks ... compared``."""
     always, verdicts = ("pass", "diverge"), total.verdicts
-    rare = [verdict for verdict in ("known", "stale", "authority-drift", "authority-crash") if verdicts[verdict]]
+    rare = [verdict for verdict in ("known", "stale", "authority-drift", "authority-crash", "error") if verdicts[verdict]]
     said = [f"{number(verdicts[verdict])} {verdict}" for verdict in (*always, *rare)]
     if verdicts["skip"]:
         said.append(f"{number(verdicts['skip'])} skip (reasons above)")

@@ -55,7 +55,10 @@ class RunPlan(NamedTuple):
     locate: Locate
     profile: str | None
     jobs: int
+    # The command itself, the one that repeats a case (but for its selection), the one that records (the same).
     command: str
+    repeat: str
+    record: str
     validate: bool = False
 
     @property
@@ -96,7 +99,7 @@ def require_golden(plan: RunPlan) -> None:
             raise ConfigurationError(
                 f"no recorded answers of {profile} for {lacking[0].id}" + (f" and {len(lacking) - 1} more" if lacking[1:] else ""),
                 where=f"{lacking[0].source}:{lacking[0].line}",
-                hint=f"record them with the authorities installed: gguf-conformance record --select '{lacking[0].suite}'",
+                hint=f"record them with the authorities installed: {plan.record} --select '{lacking[0].suite}'",
             )
 
 
@@ -112,7 +115,7 @@ def make_lane(plan: RunPlan, work: Path) -> Lane:
     """Give a lane with processes of its own; ``work`` is where it keeps the files of its cases."""
     members = [Member(manifest, authority=True, validate=plan.validate) for manifest in plan.authorities]
     members += [Member(manifest, authority=False, validate=plan.validate) for manifest in plan.subjects]
-    return Lane(members, Setting(plan.store, plan.locate, plan.live, plan.profile, plan.command, work))
+    return Lane(members, Setting(plan.store, plan.locate, plan.live, plan.profile, plan.repeat, work))
 
 
 def _participants(plan: RunPlan, lane: Lane) -> tuple[Participant, ...]:
@@ -242,14 +245,18 @@ class _Run:
             return failure.exit_code
         if ended == INTERRUPTED:
             return EXIT_INTERRUPTED
-        if ended or any(problem.kind == "unmatched" for problem in problems):
+        if ended or any(problem.kind == "unmatched" for problem in problems) or self._errors():
             return EXIT_HARNESS
         failed = any(FAILING & {name for name, count in counter.items() if count} for counter in self.verdicts.values())
         return EXIT_DIVERGENCE if failed else EXIT_OK
 
+    def _errors(self) -> int:
+        """Count the cases whose input could not be had."""
+        return sum(counter["error"] for counter in self.verdicts.values())
+
     def _never_judged(self) -> list[str]:
         """No silent green: name the subjects of which every case was skipped."""
-        return [manifest.name for manifest in self.plan.subjects if set(self.verdicts.get(manifest.name, ())) <= {"skip"}]
+        return [manifest.name for manifest in self.plan.subjects if set(self.verdicts.get(manifest.name, ())) == {"skip"}]
 
 
 @contextmanager

@@ -8,7 +8,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from conformance.cases.model import Case, Expect
+from conformance.errors import ConfigurationError
 from conformance.judge.golden import GoldenAnswer, GoldenStore, record_answer
 from conformance.judge.measure import Given, Measure, differences
 from conformance.judge.numbers import Shape
@@ -35,7 +38,7 @@ class Setting(NamedTuple):
     locate: Locate
     live: bool
     profile: str | None
-    command: str
+    repeat: str
     work: Path
 
 
@@ -47,14 +50,23 @@ class Lane:
         self.setting = setting
 
     def run(self, case: Case) -> list[CaseResult]:
-        """Run a case; gives one result for each live authority and each subject. Raises ConfigurationError."""
+        """Run a case; gives one result for each live authority and each subject.
+
+        An input that cannot be made or fetched is verdict ``error`` for all. Raises ConfigurationError where a subject can no
+        longer be started.
+        """
         with self._execution(case) as execution:
+            try:
+                execution.prepare()
+            except ConfigurationError as problem:
+                return execution.refused(problem)
             execution.run()
             return execution.results()
 
     def record(self, case: Case) -> tuple[list[CaseResult], dict[str, dict[str, GoldenAnswer]]]:
         """Run a case and give, beside the results, the authorities' answers as golden files keep them."""
         with self._execution(case) as execution:
+            execution.prepare()
             execution.run()
             return execution.results(), execution.recorded
 
@@ -88,16 +100,24 @@ class Execution:
     def __exit__(self, *_: object) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
 
+    def prepare(self) -> None:
+        """Make, or fetch, the input. Raises ConfigurationError."""
+        self.prepared = prepare(self.case, self.folder, self.setting.locate)
+
+    def refused(self, problem: ConfigurationError) -> list[CaseResult]:
+        """Give the verdicts on a case without an input."""
+        reason = f"{problem.message}; {problem.hint}" if problem.hint else problem.message
+        return [msgspec.structs.replace(result, verdict="error", reason=reason) for result in self.results()]
+
     def run(self) -> None:
         """Ask every step of everybody and judge the answers."""
-        self.prepared = prepare(self.case, self.folder, self.setting.locate)
         for step in self._steps():
             self._run_step(step)
 
     def results(self) -> list[CaseResult]:
         """Give the verdicts."""
         return [
-            self.tallies[member.name].result(self._profile(member), self.prepared, self.setting.command) for member in self.members
+            self.tallies[member.name].result(self._profile(member), self.prepared, self.setting.repeat) for member in self.members
         ]
 
     def _steps(self) -> Iterator[Step]:
@@ -115,9 +135,13 @@ class Execution:
     def _run_step(self, step: Step) -> None:
         replies: dict[str, Reply] = {}
         for member in self._authorities_first():
-            reason = self._why_not(member, step)
-            if reason:
-                self.tallies[member.name].skip(reason)
+            if not member.does(step):
+                kind = f"{step.asked} is not claimed"
+                self.tallies[member.name].skip(f"{kind} of {step.numbers.kind.name}" if step.numbers else kind, kind)
+            elif step.numbers is not None and self._source(member, step) is None:
+                self.tallies[member.name].skip(
+                    f"no blocks of {step.after} that equal the authority's", f"{step.asked} had no input"
+                )
             else:
                 replies[member.name] = self._ask(member, step)
         measures = self._measures(step, replies)
@@ -128,15 +152,6 @@ class Execution:
 
     def _authorities_first(self) -> list[Member]:
         return sorted(self.members, key=lambda member: not member.is_authority)
-
-    def _why_not(self, member: Member, step: Step) -> str:
-        """Say why a step is not put to a member; an empty string where it is."""
-        if not member.does(step):
-            of_type = f" of {step.numbers.kind.name}" if step.numbers else ""
-            return f"{member.name} does not claim {step.asked}{of_type}"
-        if step.numbers is not None and self._source(member, step) is None:
-            return f"{step.asked} takes in the blocks of {step.after}, of which there are none that equal the authority's"
-        return ""
 
     def _ask(self, member: Member, step: Step) -> Reply:
         reply = member.ask(step, self.case, self.prepared.path, self._source(member, step), self.folder)
@@ -228,13 +243,17 @@ class Execution:
         return judge_subject(step.asked, step.kind_name, bench, given, self._shape(step, profile, member))
 
     def _agreement(self, step: Step, given: Given, measures: dict[str, Measure]) -> dict[str, tuple[Outcome, bool]]:
-        """Give each authority's outcome, and whether the subject's answer equals it."""
+        """Give each authority's outcome, and whether the subject's answer equals it.
+
+        Left out are authorities that only are observed here, that die, or that are wrong: nobody has to answer the same.
+        """
         return {
             name: (
                 measure.outcome,
                 not differences(step.asked, step.kind_name, measure, given, self._shape(step, name)),
             )
             for name, measure in measures.items()
+            if {expect.kind for expect in self._expects(name, step)} <= {"accept", "reject"}
         }
 
     def _expects(self, authority: str, step: Step) -> tuple[Expect, ...]:

@@ -57,7 +57,7 @@ class KnownLedger:
 
     def __init__(self, entries: Iterable[KnownDivergence]) -> None:
         self.entries = tuple(entries)
-        self._ran: set[KnownDivergence] = set()
+        self._ran: set[str] = set()
         self._seen: set[KnownDivergence] = set()
 
     def unmatched(self, ids: Iterable[str]) -> list[KnownDivergence]:
@@ -69,7 +69,7 @@ class KnownLedger:
         """Note that a case was run and which signatures it showed; gives the entries that cover it."""
         here = [entry for entry in self.entries if matches(entry.pattern, case)]
         shown = set(signatures)
-        self._ran.update(here)
+        self._ran.add(case)
         self._seen.update(entry for entry in here if entry.signature in shown)
         return here
 
@@ -94,9 +94,17 @@ class KnownLedger:
             known=tuple(f"{entry.kind}: {entry.reason}" for entry in met),
         )
 
-    def stale(self) -> list[KnownDivergence]:
-        """Give the entries of which at least one case was run and none showed the signature."""
-        return [entry for entry in self.entries if entry in self._ran and entry not in self._seen]
+    def stale(self, ids: Iterable[str]) -> list[KnownDivergence]:
+        """Give the entries all of whose cases were run, of all those that there are, and none showed the signature.
+
+        A run of some of an entry's cases does not decide: the others may still show it.
+        """
+        names = list(ids)
+        return [entry for entry in self.entries if entry not in self._seen and self._decided(entry, names)]
+
+    def _decided(self, entry: KnownDivergence, names: list[str]) -> bool:
+        covered = {name for name in names if matches(entry.pattern, name)}
+        return bool(covered) and covered <= self._ran
 
 
 def _with_reason(divergence: Divergence, entry: KnownDivergence) -> Divergence:
@@ -126,9 +134,10 @@ def entry_yaml(pattern: str, signature: str) -> str:
 
 
 def known_problems(manifest: Manifest, ledger: KnownLedger, all_ids: Iterable[str]) -> list[KnownProblem]:
-    """Give the entries whose pattern matches no case, then those that no case that was run shows any more."""
-    unmatched = [_problem(manifest, "unmatched", entry) for entry in ledger.unmatched(all_ids)]
-    return unmatched + [_problem(manifest, "stale", entry) for entry in ledger.stale()]
+    """Give the entries whose pattern matches no case, then those that no case shows any more, all having been run."""
+    ids = list(all_ids)
+    unmatched = [_problem(manifest, "unmatched", entry) for entry in ledger.unmatched(ids)]
+    return unmatched + [_problem(manifest, "stale", entry) for entry in ledger.stale(ids)]
 
 
 def _problem(manifest: Manifest, kind: Literal["stale", "unmatched"], entry: KnownDivergence) -> KnownProblem:

@@ -39,6 +39,7 @@ class Tally:
         self.counts = Counts()
         self.seconds = 0.0
         self.skipped: Counter[str] = Counter()
+        self.not_asked: dict[str, None] = {}
         self.divergences: dict[str, Divergence] = {}
         self.answers: list[Answered] = []
         self.agreement: dict[str, Agreement] = {}
@@ -46,15 +47,16 @@ class Tally:
         self._judged = False
         self._file_compared = False
 
-    def skip(self, reason: str) -> None:
-        """Note that a step was not asked or not compared."""
+    def skip(self, reason: str, kind: str) -> None:
+        """Note that a step was not asked or not compared; ``kind`` is the reason without what differs from case to case."""
         self.skipped[reason] += 1
+        self.not_asked[kind] = None
 
     def add(self, step: Step, reply: Reply, verdict: StepVerdict, others: dict[str, tuple[Outcome, bool]]) -> None:
         """Add one step; ``others`` holds each authority's outcome, and whether the participant's answer equals it."""
         self.seconds += reply.seconds
         if verdict.skipped:
-            self.skip(verdict.skipped)
+            self.skip(verdict.skipped, verdict.skipped)
             return
         self._judged = True
         if verdict.same is not None:
@@ -108,6 +110,7 @@ class Tally:
             spec=self.case.spec,
             note=self.case.note,
             covers=self.case.covers,
+            not_asked=tuple(self.not_asked),
             repeat=f"{command} --select {shlex.quote(self.case.id)}",
         )
 

@@ -70,7 +70,12 @@ def live_authorities() -> tuple[Manifest, ...]:
     return tuple(find_manifest(name) for name in _MODULES)
 
 
-def repeat_command(options: Options) -> str:
+def record_command(options: Options) -> str:
+    """Give the command that records answers for these cases, without its selection."""
+    return shlex.join(["gguf-conformance", "record", *(("--cases", str(options.cases)) if options.cases else ())])
+
+
+def repeat_words(options: Options) -> list[str]:
     """Give the command that repeats a run, without its selection."""
     words = ["gguf-conformance", "run"]
     for subject in options.subjects:
@@ -80,7 +85,9 @@ def repeat_command(options: Options) -> str:
         words += ["--profile", options.profile]
     if options.cases:
         words += ["--cases", str(options.cases)]
-    return shlex.join(words)
+    if options.validate:
+        words.append("--validate")
+    return words
 
 
 def load_cases(options: Options) -> tuple[list[Case], list[Case]]:
@@ -105,7 +112,9 @@ def make_plan(options: Options, progress: Progress = silent) -> RunPlan:
         locate=locator(progress),
         profile=options.profile,
         jobs=options.jobs or os.cpu_count() or 1,
-        command=repeat_command(options),
+        command=shlex.join([*repeat_words(options), *(word for pattern in options.select for word in ("--select", pattern))]),
+        repeat=shlex.join(repeat_words(options)),
+        record=record_command(options),
         validate=options.validate,
     )
 

@@ -172,7 +172,7 @@ def file_steps(case: Case, prepared: Prepared, directory: Header | None, scratch
         return
     limit = len(directory.tensors) if prepared.is_model else CRAFTED_TENSORS
     for index, tensor in enumerate(directory.tensors[:limit]):
-        kind, nbytes = BY_ID[tensor.type], int(tensor.nbytes)
+        kind, nbytes = BY_ID[tensor.type], int(tensor.nbytes or 0)
         if "tensor" in case.ask:
             yield Step(name=f"tensor[{index}]", op="tensor", tensor_index=index, tensor_type=kind, tensor_bytes=nbytes)
         if "dequantize" in case.ask and nbytes:

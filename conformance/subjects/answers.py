@@ -152,7 +152,9 @@ def _header_problems(header: Header) -> Iterator[str]:
     for index, tensor in enumerate(header.tensors):
         at = f"tensors[{index}]"
         yield from _text_problems(tensor.name, f"{at}.name")
-        numbers = {**{f"dims[{i}]": dim for i, dim in enumerate(tensor.dims)}, "offset": tensor.offset, "nbytes": tensor.nbytes}
+        numbers = {**{f"dims[{i}]": dim for i, dim in enumerate(tensor.dims)}, "offset": tensor.offset}
+        if tensor.nbytes is not None:
+            numbers["nbytes"] = tensor.nbytes
         for name, number in numbers.items():
             yield from _form_problems(number, _DECIMAL, f"{at}.{name}")
 

@@ -127,13 +127,15 @@ class View(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     ``ordered``: pairs and tensors come in file order. ``strings``: "bytes" shows every byte, "c" ends at the first NUL,
     "lossy" replaces bytes that are not UTF-8. ``dims``: "exact", or "ne" where trailing dimensions of 1 do not show.
-    ``integers``: "exact", or "double" where 64-bit integers pass through a double.
+    ``integers``: "exact", or "double" where 64-bit integers pass through a double. ``data_offset``: "always", or "tensors"
+    where a file without tensors has none that means anything (llama.cpp gives the end of the pairs, gguf-py pads it).
     """
 
     ordered: bool = True
     strings: Literal["bytes", "c", "lossy"] = "bytes"
     dims: Literal["exact", "ne"] = "exact"
     integers: Literal["exact", "double"] = "exact"
+    data_offset: Literal["always", "tensors"] = "always"
 
 
 class Ops(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

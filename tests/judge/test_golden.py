@@ -33,8 +33,9 @@ def test_what_is_recorded_is_read_back(tmp_path: Path) -> None:
     assert store.answer("a/c", "k", "llama.cpp", "header") is None
 
 
-def test_messages_are_no_verdict_and_are_not_recorded() -> None:
-    assert ANSWERS["gguf-py"]["header"].outcome == Reject("bad-key")
+def test_messages_and_places_are_kept_to_be_shown_but_stderr_is_not() -> None:
+    assert ANSWERS["gguf-py"]["header"].outcome == Reject("bad-key", "some message", 7)
+    assert record_answer(Crash("SIGABRT", "a path of this machine"), None).outcome == Crash("SIGABRT")
 
 
 def test_an_answer_that_repeats_is_a_reference() -> None:

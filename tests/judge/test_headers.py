@@ -82,6 +82,19 @@ def test_dims_of_one_at_the_end_do_not_show_through_ne() -> None:
     assert not list(header_differences(reduce_header(BASE, view), reduce_header(padded, view)))
 
 
+def test_a_file_without_tensors_may_have_no_data_offset() -> None:
+    view = View(data_offset="tensors")
+    empty, padded = (Header(3, 32, offset, [], []) for offset in (57, 64))
+    assert list(header_differences(empty, padded))
+    assert not list(header_differences(reduce_header(empty, view), reduce_header(padded, view)))
+    moved = msgspec.structs.replace(BASE, data_offset=160)
+    assert list(header_differences(reduce_header(BASE, view), reduce_header(moved, view)))
+
+
+def test_a_size_that_a_reader_leaves_out_is_not_judged() -> None:
+    assert not list(header_differences(BASE, _with_tensor(nbytes=None)))
+
+
 def test_order_is_not_judged_where_it_does_not_show() -> None:
     turned = msgspec.structs.replace(BASE, kv=BASE.kv[::-1])
     view = View(ordered=False)

@@ -15,7 +15,7 @@ from tests.report.samples import BYTE, FAILED, FIELD, GREEN, HOSTILE, LIBRARY, f
 
 def test_the_summary_has_totals_table_and_links_that_lead_somewhere(rich):
     page = parse(rich / "summary.md")
-    assert page.headings[0] == "gguf-conformance: exit 1, a divergence, a stale entry or drift"
+    assert page.headings[0] == "gguf-conformance: exit 1, not as expected: diverge, stale, authority-crash"
     assert ["container/alignment", "newreader", "3", "1", "-", "2", "-", "-", "-", "-", "-", "-"] in page.rows
     assert ["all", "newreader", "9", "1", "1", "4", "3", "1", "-", "4,106", "139,468", "128"] in page.rows
     assert ["newreader", "2", "its hello does not declare dot", "blocks/dot (2)"] in page.rows

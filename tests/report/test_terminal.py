@@ -208,7 +208,7 @@ def test_an_authority_is_held_to_the_record_or_to_the_case():
 
 def test_skips_and_knowns_have_reasons_and_suites():
     text = shown(RICH)
-    skipped = text.split("\nskipped\n")[1].split("\n\n")[0]
+    skipped = text.split("\nnot asked or not compared\n")[1].split("\n\n")[0]
     assert "newreader  2  its hello does not declare dot\n" in skipped
     assert "newreader  1  llama.cpp does not do this\n" in skipped
     assert "blocks/dot (2)" in skipped
@@ -234,7 +234,7 @@ def test_the_last_lines_are_totals_and_the_exit_code():
         "2 files, 4,106 blocks, 139,468 bytes, 128 values compared"
     )
     assert two == "llama.cpp: 1 pass, 0 diverge, 1 authority-crash · 3 values compared"
-    assert last == "exit 1: a divergence, a stale entry or drift · 12.3 s"
+    assert last == "exit 1: not as expected: diverge, stale, authority-crash · 12.3 s"
     assert shown(GREEN).endswith("exit 0: all as expected · 12.3 s\n")
 
 
@@ -253,7 +253,7 @@ def test_beyond_ten_failures_signatures_are_counted(tmp_path):
     many = [result(f"blocks/quantize/{n:04}", "diverge", divergences=(BYTE,), reason=BYTE.summary) for n in range(2015)]
     text = shown((started(2015), *many, finished()), reports=tmp_path)
     assert text.count("\n   where ") == 10
-    assert f"2,005 more failures, by signature; see {tmp_path / 'summary.md'}" in text
+    assert f"2,005 more differences, by signature; see {tmp_path / 'summary.md'}" in text
     assert "   2,005  newreader  quantize:Q4_K:bytes:qs\n" in text
     assert f"report     {tmp_path / 'cases/blocks/quantize/0000.md'}" in text
 

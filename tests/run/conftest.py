@@ -83,7 +83,9 @@ class Bench:
             locate=lambda model: Path(model.member),
             profile=None,
             jobs=1,
-            command="gguf-conformance run",
+            command="gguf-conformance run --all",
+            repeat="gguf-conformance run",
+            record="gguf-conformance record",
         )._replace(**changes)
         events: list[Event] = []
         return Ran(run(plan, events.append), events)

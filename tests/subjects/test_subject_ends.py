@@ -27,14 +27,22 @@ serve(answer)
         assert wait_until(lambda: not carriers(mark))
 
 
-def test_an_interrupt_leaves_no_process(make, mark):
+@pytest.fixture
+def interruptible():
+    """Python's own handler of SIGINT, even where the tests were started with the signal ignored (nohup, some CI)."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_an_interrupt_leaves_no_process(make, mark, interruptible):
     manifest = make(PREAMBLE + "serve(lambda request, sound: (os.kill(os.getppid(), signal.SIGINT), time.sleep(600)))")
     with pytest.raises(KeyboardInterrupt):
         asked(manifest)
     assert wait_until(lambda: not carriers(mark))
 
 
-def test_after_an_interrupt_the_subject_answers_the_next_request_and_not_the_last(make):
+def test_after_an_interrupt_the_subject_answers_the_next_request_and_not_the_last(make, interruptible):
     script = """
 def answer(request, sound):
     if request["seq"] == 2:

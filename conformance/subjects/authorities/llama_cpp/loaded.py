@@ -28,7 +28,7 @@ class _Loaded:
         address = base.ggml_get_first_tensor(self._context)  # the blob of all data; the tensors follow in order
         for _ in range(index + 1):
             address = base.ggml_get_next_tensor(self._context, address)
-        return ctypes.string_at(base.ggml_get_data(address), int(self.header.tensors[index].nbytes))
+        return ctypes.string_at(base.ggml_get_data(address), int(self.header.tensors[index].nbytes or 0))
 
     def free(self) -> None:
         libraries().base.ggml_free(self._context)
