@@ -140,3 +140,34 @@ def test_the_reference_function_is_the_path_without_an_imatrix(live: Live, kind:
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_rows_give_no_bytes(kind: str) -> None:
     assert impl.quantize(kind, np.zeros((0, 256), np.float32)).shape == (0, by_name(kind).nbytes)
+
+
+def check_dot(live: Live, kind: str, w: npt.NDArray[np.uint8], x: npt.NDArray[np.float32]) -> None:
+    theirs = [live.dot(kind, "Q8_K", w[i], live.quantize("Q8_K", x[i]), x.shape[1]) for i in range(len(x))]
+    assert (bits(impl.dot(kind, w, x)) == bits(np.array(theirs))).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("cols", [256, 512, 4096])
+def test_dot_products_have_the_same_bits(live: Live, kind: str, cols: int) -> None:
+    rng = np.random.default_rng(cols)
+    x = (rng.standard_normal((40, cols)) * 10.0 ** rng.integers(-6, 7, (40, 1))).astype(np.float32)
+    check_dot(live, kind, impl.quantize(kind, rng.standard_normal((40, cols)).astype(np.float32)), x)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("rows", [*FINITE, *SPECIAL])
+def test_dot_products_with_every_kind_of_row(live: Live, kind: str, rows: str) -> None:
+    """Weights are random bytes: scales of all sizes, and all codes and sub-block scales."""
+    x = {**FINITE, **SPECIAL}[rows]
+    check_dot(live, kind, random_blocks(kind, 2 * len(x), 5).reshape(len(x), -1), x)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_dot_products_of_one_sign_round_their_sums(live: Live, kind: str) -> None:
+    """A super-block's integer sums pass 24 bits, or nearly: all codes, scales and quants are large."""
+    rng = np.random.default_rng(6)
+    w = rng.integers(0xF0, 0x100, (60, 3 * by_name(kind).nbytes), dtype=np.uint8)
+    for at in HALVES[kind]:
+        w.reshape(60, 3, -1)[:, :, at : at + 2] = rng.uniform(1, 2, (60, 3, 1)).astype("<f2").view(np.uint8)
+    check_dot(live, kind, w, rng.uniform(0.9, 1, (60, 768)).astype(np.float32))
