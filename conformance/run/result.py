@@ -180,13 +180,29 @@ def locate(divergence: Divergence, case: Case, prepared: Prepared) -> Divergence
         return divergence
     path, at = divergence.field, divergence.at
     if path is None and at is None:
-        path = next(iter(patched(case)), None)
+        path = next(iter(patched(case)), None) or _place_of_class(divergence, prepared)
     field = _find(prepared, path) if path else prepared.fields.at(at) if at is not None else None
     if field is None:
         return divergence
     offset = field.offset if at is None else at
     dump = dump_file(prepared.data, prepared.fields, mark=offset, limit=12)
     return msgspec.structs.replace(divergence, field=path or field.path, at=offset, hexdump=dump)
+
+
+# Where the fault of a reject class stands, whatever the file.
+_PLACES = {"bad-magic": "magic", "bad-version": "version", "byte-order": "version"}
+_ALIGNMENT = b"general.alignment"
+
+
+def _place_of_class(divergence: Divergence, prepared: Prepared) -> str | None:
+    """Give the field that a rejection without a place can only be about; None where its class does not tell."""
+    assert prepared.fields is not None and prepared.data is not None  # noqa: S101 - the caller has looked
+    rejected = divergence.signature.partition("for-reject-")[2].partition(":")[0]
+    if rejected != "bad-alignment":
+        return _PLACES.get(rejected)
+    at = prepared.data.find(_ALIGNMENT)
+    key = prepared.fields.at(at) if at >= 0 else None
+    return f"{key.path.removesuffix('.key')}.value" if key else None
 
 
 def _find(prepared: Prepared, path: str) -> Field | None:
