@@ -31,7 +31,9 @@ _NO_IMATRIX = np.empty((0, 32), np.float32)
 def _scales(x: Floats, imatrix: Floats | None, record: int, tries: int = _TRIES) -> Floats:
     """Give the scale of each 32 elements of ``x``, whatever its shape: float32 of shape (blocks,)."""
     found = np.empty(x.size // 32, np.float32)
-    find_scales(x.reshape(-1, 32), _NO_IMATRIX if imatrix is None else imatrix.reshape(-1, 32), record, tries, found)
+    columns = (_NO_IMATRIX if imatrix is None else imatrix).reshape(-1, 32)
+    columns.flags.writeable = False  # as ``x`` is: one kind of array, compiled for once
+    find_scales(x.reshape(-1, 32), columns, record, tries, found)
     return found
 
 
@@ -113,6 +115,7 @@ CODECS = (
         quantize_rows=_quantize_iq4_nl,
         quantize_ref=_quantize_iq4_nl_ref,
         ref_whole=True,
+        compiled=True,
     ),
     Codec(
         by_name("IQ4_XS"),
@@ -122,5 +125,6 @@ CODECS = (
         uses_imatrix=True,
         quantize_rows=_quantize_iq4_xs,
         dot_rows=_dot_iq4_xs,
+        compiled=True,
     ),
 )

@@ -21,7 +21,6 @@ _FIRST = np.float32(-127)  # the level of code 0
 _ZERO = np.float32(0)
 
 
-@kernel
 def find_scales(x: Floats, imatrix: Floats, record: int, tries: int, out: Floats) -> None:
     """Write the scale of each block of ``x``.
 
@@ -29,39 +28,52 @@ def find_scales(x: Floats, imatrix: Floats, record: int, tries: int, out: Floats
     blocks make a record, whose mean square the importances are put together with. ``tries``: how many scales to try on
     either side of the one that takes the largest number to level -127; with 0 it is taken to 127 instead, and no more is tried.
     """
-    turned, weight = np.zeros((32, _LANES), np.float32), np.zeros((32, _LANES), np.float32)
-    work = np.empty((7, _LANES), np.float32)
+    _find_scales(x, imatrix, record, tries, np.zeros((71, _LANES), np.float32), out)
+
+
+@kernel
+def _find_scales(x: Floats, imatrix: Floats, record: int, tries: int, work: Floats, out: Floats) -> None:
+    turned, weight, sums = work[:32], work[32:64], work[64:]
     for start in range(0, len(x), _LANES):
-        end = min(start + _LANES, len(x))
-        _turn(x[start:end], turned)
+        lanes = min(_LANES, len(x) - start)
+        _turn(x, start, lanes, turned)
         if len(imatrix):
-            _weigh(x[start:end], imatrix, start, record, weight)
+            _weigh(x, imatrix, record, start, lanes, weight)
         else:
-            weight[:] = turned * turned
-        _search(turned, weight, tries, work)
-        out[start:end] = work[0, : end - start]
+            _square(turned, weight)
+        _search(turned, weight, tries, sums)
+        for lane in range(lanes):
+            out[start + lane] = sums[0, lane]
 
 
 @kernel
-def _turn(x: Floats, turned: Floats) -> None:
-    for block in range(len(x)):
+def _turn(x: Floats, start: int, lanes: int, turned: Floats) -> None:
+    for lane in range(lanes):
         for i in range(32):
-            turned[i, block] = x[block, i]
+            turned[i, lane] = x[start + lane, i]
 
 
 @kernel
-def _weigh(x: Floats, imatrix: Floats, start: int, record: int, weight: Floats) -> None:
+def _square(turned: Floats, weight: Floats) -> None:
+    for i in range(32):
+        for lane in range(turned.shape[1]):
+            weight[i, lane] = turned[i, lane] * turned[i, lane]
+
+
+@kernel
+def _weigh(x: Floats, imatrix: Floats, record: int, start: int, lanes: int, weight: Floats) -> None:
     """Write the weights of the blocks from number ``start``: importance times the root of a number's and the record's square."""
-    for first in range(0, len(x), record):
+    half = np.float32(16 * record)
+    for first in range(start, start + lanes, record):
         square = _ZERO
         for block in range(first, first + record):
             for i in range(32):
                 square += x[block, i] * x[block, i]
-        square *= np.float32(2 / (32 * record))
+        square /= half  # a power of 2: twice the mean square
         for block in range(first, first + record):
-            importance = imatrix[(start + block) % len(imatrix)]
+            row = block % len(imatrix)
             for i in range(32):
-                weight[i, block] = importance[i] * np.sqrt(square + x[block, i] * x[block, i])
+                weight[i, block - start] = imatrix[row, i] * np.sqrt(square + x[block, i] * x[block, i])
 
 
 @kernel
@@ -87,8 +99,8 @@ def _search(x: Floats, weight: Floats, tries: int, work: Floats) -> None:
 @kernel
 def _find_extremes(x: Floats, magnitude: Floats, extreme: Floats) -> None:
     """Write the largest magnitude of each block, and the first number that has it. NaN does not count."""
-    magnitude[:] = _ZERO
-    extreme[:] = _ZERO
+    for lane in range(len(extreme)):
+        magnitude[lane] = extreme[lane] = _ZERO
     for i in range(32):
         for lane in range(_LANES):
             larger = np.abs(x[i, lane]) > magnitude[lane]
@@ -99,8 +111,8 @@ def _find_extremes(x: Floats, magnitude: Floats, extreme: Floats) -> None:
 @kernel
 def _add_up(x: Floats, weight: Floats, inverse: Floats, products: Floats, squares: Floats) -> None:
     """Write the weighted sums, over a block's elements in order, of level times number and of squared level."""
-    products[:] = _ZERO
-    squares[:] = _ZERO
+    for lane in range(len(squares)):
+        products[lane] = squares[lane] = _ZERO
     for i in range(32):
         for lane in range(_LANES):
             level = nearest_level(inverse[lane] * x[i, lane])

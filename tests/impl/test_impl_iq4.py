@@ -10,7 +10,7 @@ from impl_rows import rows_with_specials
 from impl_weights import imatrices, searched_rows
 
 import impl
-from impl.blocks.api import PIECE
+from impl.blocks.api import COMPILED_PIECE
 from impl.types import by_name
 
 KINDS = ["IQ4_NL", "IQ4_XS"]
@@ -90,8 +90,8 @@ def test_iq4_nl_reference_function_differs_from_the_normal_path() -> None:
 
 def test_iq4_nl_reference_function_repeats_codes_in_an_empty_block(live: Live) -> None:
     """ggml does not clear its buffer; also where a piece that is worked on at a time starts with such a block."""
-    blocks = np.random.default_rng(2).standard_normal((PIECE // 32 + 3, 32)).astype(np.float32)
-    blocks[[1, 2, PIECE // 32 - 1, PIECE // 32]] = 0
+    blocks = np.random.default_rng(2).standard_normal((COMPILED_PIECE // 32 + 3, 32)).astype(np.float32)
+    blocks[[1, 2, COMPILED_PIECE // 32 - 1, COMPILED_PIECE // 32]] = 0
     ours = impl.quantize("IQ4_NL", blocks, reference=True)
     assert (ours.reshape(-1) == live.quantize("IQ4_NL", blocks)).all()
     assert (ours[2, 2:] == ours[0, 2:]).all()
