@@ -5,6 +5,8 @@ Source: ``quantize_row_q4_*_ref`` and ``dequantize_row_q4_*`` in ggml/src/ggml-q
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from impl.blocks.codec import Blocks, Bytes, Codec, Floats
@@ -12,6 +14,7 @@ from impl.blocks.extremes import minimum_and_maximum, signed_extreme
 from impl.blocks.nibbles import pack, unpack
 from impl.blocks.products import integer_products, scaled_with_minimum
 from impl.blocks.rounding import column, reciprocal, to_f16, truncated
+from impl.blocks.weighted import search_affine, search_symmetric
 from impl.types import by_name
 
 Q4_0 = np.dtype([("d", "<f2"), ("qs", "u1", (16,))])
@@ -43,6 +46,23 @@ def _quantize_q4_1(x: Floats, out: Blocks) -> None:
     out["qs"] = pack(_codes(scaled))
 
 
+def _quantize_q4_0_weighted(x: Floats, imatrix: Floats | None, out: Blocks) -> None:
+    assert imatrix is not None  # noqa: S101 - without one, the plain function is asked
+    blocks = out.reshape(-1)
+    d, codes = search_symmetric(x, imatrix, 8)
+    blocks["d"] = to_f16(d)
+    blocks["qs"] = pack(codes)
+
+
+def _quantize_q4_1_weighted(x: Floats, imatrix: Floats | None, out: Blocks) -> None:
+    assert imatrix is not None  # noqa: S101 - without one, the plain function is asked
+    blocks = out.reshape(-1)
+    d, minima, codes = search_affine(x, imatrix, 15)
+    blocks["d"] = to_f16(d)
+    blocks["m"] = to_f16(minima)
+    blocks["qs"] = pack(codes)
+
+
 def _signed_codes(blocks: Blocks) -> np.ndarray[tuple[int, ...], np.dtype[np.int8]]:
     codes = unpack(blocks["qs"]).view(np.int8)
     codes -= 8
@@ -68,7 +88,8 @@ def _dot_q4_1(w: Blocks, y: Blocks) -> Floats:
     return scaled_with_minimum(integer_products(unpack(w["qs"]), y["qs"]), w, y)
 
 
+_codec = partial(Codec, uses_imatrix=True)
 CODECS = (
-    Codec(by_name("Q4_0"), Q4_0, _quantize_q4_0, _dequantize_q4_0, _dot_q4_0, partner="Q8_0", uses_imatrix=True),
-    Codec(by_name("Q4_1"), Q4_1, _quantize_q4_1, _dequantize_q4_1, _dot_q4_1, partner="Q8_1", uses_imatrix=True),
+    _codec(by_name("Q4_0"), Q4_0, _quantize_q4_0, _dequantize_q4_0, _dot_q4_0, "Q8_0", quantize_rows=_quantize_q4_0_weighted),
+    _codec(by_name("Q4_1"), Q4_1, _quantize_q4_1, _dequantize_q4_1, _dot_q4_1, "Q8_1", quantize_rows=_quantize_q4_1_weighted),
 )

@@ -42,14 +42,6 @@ def test_where_ggml_ignores_an_imatrix_so_does_this(live: Live, kind: str) -> No
     assert (impl.quantize(kind, rows, imatrix).reshape(-1) == live.quantize_chunk(kind, rows, imatrix)).all()
 
 
-@pytest.mark.parametrize("kind", ["Q4_0", "Q4_1", "Q5_0", "Q5_1"])
-def test_where_ggml_uses_an_imatrix_ignoring_it_would_be_seen(live: Live, kind: str) -> None:
-    rows, imatrix = FINITE["random"], np.linspace(0, 9, COLS, dtype=np.float32)
-    assert (live.quantize_chunk(kind, rows, imatrix) != live.quantize_chunk(kind, rows, None)).any()
-    with pytest.raises(impl.UnsupportedError, match=f"{kind} with an imatrix"):
-        impl.quantize(kind, rows, imatrix)
-
-
 @pytest.mark.parametrize("kind", DEQUANTIZE)
 def test_any_bytes_are_dequantized_to_the_same_floats(live: Live, kind: str) -> None:
     rng = np.random.default_rng(3)

@@ -153,11 +153,15 @@ def test_what_is_not_done_is_unsupported(tmp_path: Path, request_: Json, says: s
     assert says in str(said["unsupported"])
 
 
-def test_an_imatrix_that_would_count_is_unsupported_and_never_ignored(tmp_path: Path) -> None:
-    x = numbers(tmp_path, "x", np.zeros(32, np.float32))
-    request: Json = {"op": "quantize", "rows": 1, "cols": 32, "in": x, "imatrix": x, "out": str(tmp_path / "out")}
-    assert "with an imatrix" in str(ask({**request, "type": "Q4_0"})["unsupported"])
-    assert ask({**request, "type": "Q8_0"}) == {"ok": {}}
+@pytest.mark.parametrize(("kind", "counts"), [("Q4_0", True), ("Q8_0", False)])
+def test_an_imatrix_counts_where_it_does_in_ggml(tmp_path: Path, kind: str, counts: bool) -> None:
+    rng = np.random.default_rng(8)
+    x = numbers(tmp_path, "x", rng.standard_normal(32).astype(np.float32))
+    imatrix = numbers(tmp_path, "imatrix", rng.uniform(0, 9, 32).astype(np.float32))
+    request: Json = {"op": "quantize", "type": kind, "rows": 1, "cols": 32, "in": x}
+    assert ask({**request, "out": str(tmp_path / "plain")}) == {"ok": {}}
+    assert ask({**request, "imatrix": imatrix, "out": str(tmp_path / "weighted")}) == {"ok": {}}
+    assert ((tmp_path / "plain").read_bytes() != (tmp_path / "weighted").read_bytes()) == counts
 
 
 @pytest.mark.parametrize(
