@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner
 from exact_blocks import library
 
+from conformance.ggml_types import BY_NAME
 from conformance.judge.exact import check
 from conformance.subjects.authorities.llama_cpp import library as loading
 
@@ -46,11 +47,14 @@ def test_a_difference_is_counted_shown_and_fails(monkeypatch: pytest.MonkeyPatch
         return values
 
     monkeypatch.setattr(check, "library_dequantize", wrong)
-    code, output = _run("--blocks", "4", "--type", "Q8_0")
+    monkeypatch.setattr(check, "BATCH", 4)
+    code, output = _run("--blocks", "8", "--type", "Q8_0")
     assert code == 1
-    assert output.splitlines()[1].split()[:4] == ["Q8_0", "4", "128", "2"]
+    assert output.splitlines()[1].split()[:4] == ["Q8_0", "8", "256", "4"]
     shown = re.search(r"block ([0-9a-f]{68}) element 5: (0x[0-9a-f]{8}), but d = .* -> (0x[0-9a-f]{8})$", output.strip())
     assert shown
+    made = check.random_blocks("Q8_0", 4, np.random.default_rng([0, BY_NAME["Q8_0"].id]))
+    assert bytes.fromhex(shown[1]) == made[1].tobytes()
     assert int(shown[2], 16) ^ int(shown[3], 16) == 1
 
 
