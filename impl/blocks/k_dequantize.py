@@ -1,5 +1,8 @@
 """The K types dequantized: blocks as bytes of shape (super-blocks, block bytes) to float32 of shape (super-blocks, 256).
 
+The inner loops run over the length of a slice, not over 16 or 32: loops of so few known rounds would be unrolled before they could
+be made vector instructions.
+
 Source: ``dequantize_row_q2_K`` to ``dequantize_row_q6_K`` in ggml/src/ggml-quants.c.
 """
 
@@ -24,7 +27,7 @@ def dequantize_q2_k(raw: Bytes, out: Floats) -> None:
             first = 16 + 32 * (j // 8) + 16 * (j % 2)
             packed, y = block[first : first + 16], out[n, 16 * j : 16 * j + 16]
             shift = j % 8 // 2 * 2
-            for i in range(16):
+            for i in range(len(y)):
                 y[i] = scale * np.float32(np.int32(packed[i] >> shift & 3)) - minimum
 
 
@@ -41,8 +44,14 @@ def dequantize_q3_k(raw: Bytes, out: Floats) -> None:
             first += 32 + 32 * (j // 8)
             packed = block[first : first + 16]
             shift, bit = j % 8 // 2 * 2, j // 2
-            for i in range(16):
+            for i in range(len(y)):
                 y[i] = scale * np.float32(np.int32((packed[i] >> shift & 3) + (high[i] >> bit & 1) * 4 - 4))
+
+
+@kernel
+def _affine(d: np.float32, dmin: np.float32, packed: Bytes, j: int) -> tuple[np.float32, np.float32]:
+    scale, minimum = scale_and_minimum(packed, j)
+    return np.float32(d * scale), np.float32(dmin * minimum)
 
 
 @kernel
@@ -51,14 +60,13 @@ def dequantize_q4_k(raw: Bytes, out: Floats) -> None:
     for n in range(len(raw)):
         block = raw[n]
         d, dmin, scales = read_half(block, 0), read_half(block, 2), block[4:16]
-        for j in range(8):
-            scale, minimum = scale_and_minimum(scales, j)
-            scale, minimum = np.float32(d * scale), np.float32(dmin * minimum)
-            first = 16 + 32 * (j // 2)
-            packed, y = block[first : first + 32], out[n, 32 * j : 32 * j + 32]
-            shift = j % 2 * 4
-            for i in range(32):
-                y[i] = scale * np.float32(np.int32(packed[i] >> shift & 15)) - minimum
+        for pair in range(4):
+            packed, y = block[16 + 32 * pair : 48 + 32 * pair], out[n, 64 * pair : 64 * pair + 64]
+            scale, minimum = _affine(d, dmin, scales, 2 * pair)
+            next_scale, next_minimum = _affine(d, dmin, scales, 2 * pair + 1)
+            for i in range(len(packed)):
+                y[i] = scale * np.float32(np.int32(packed[i] & 15)) - minimum
+                y[i + 32] = next_scale * np.float32(np.int32(packed[i] >> 4)) - next_minimum
 
 
 @kernel
@@ -67,14 +75,15 @@ def dequantize_q5_k(raw: Bytes, out: Floats) -> None:
     for n in range(len(raw)):
         block = raw[n]
         d, dmin, scales, fifth = read_half(block, 0), read_half(block, 2), block[4:16], block[16:48]
-        for j in range(8):
-            scale, minimum = scale_and_minimum(scales, j)
-            scale, minimum = np.float32(d * scale), np.float32(dmin * minimum)
-            first = 48 + 32 * (j // 2)
-            packed, y = block[first : first + 32], out[n, 32 * j : 32 * j + 32]
-            shift = j % 2 * 4
-            for i in range(32):
-                y[i] = scale * np.float32(np.int32((packed[i] >> shift & 15) + (fifth[i] >> j & 1) * 16)) - minimum
+        for pair in range(4):
+            packed, y = block[48 + 32 * pair : 80 + 32 * pair], out[n, 64 * pair : 64 * pair + 64]
+            scale, minimum = _affine(d, dmin, scales, 2 * pair)
+            next_scale, next_minimum = _affine(d, dmin, scales, 2 * pair + 1)
+            bit, next_bit = np.uint8(1 << 2 * pair), np.uint8(2 << 2 * pair)
+            for i in range(len(packed)):
+                high, next_high = 16 if fifth[i] & bit else 0, 16 if fifth[i] & next_bit else 0
+                y[i] = scale * np.float32(np.int32((packed[i] & 15) + high)) - minimum
+                y[i + 32] = next_scale * np.float32(np.int32((packed[i] >> 4) + next_high)) - next_minimum
 
 
 @kernel
@@ -95,5 +104,5 @@ def dequantize_q6_k(raw: Bytes, out: Floats) -> None:
             first = 128 + 32 * half + 16 * side
             high = block[first : first + 16]
             shift, pair = run // 2 * 4, 2 * run
-            for i in range(16):
+            for i in range(len(y)):
                 y[i] = scale * np.float32(np.int32((low[i] >> shift & 15) + (high[i] >> pair & 3) * 16 - 32))

@@ -66,7 +66,7 @@ def _unpack_pairs(packed: Bytes, codes: Ints) -> None:
     """Give 256 bit pairs: each 32 bytes hold four runs of 32 elements, the first lowest."""
     for j in range(8):
         part, run = packed[32 * (j // 4) : 32 * (j // 4) + 32], codes[32 * j : 32 * j + 32]
-        for i in range(32):
+        for i in range(len(run)):
             run[i] = part[i] >> 2 * (j % 4) & 3
 
 
@@ -75,7 +75,7 @@ def _unpack_nibbles(packed: Bytes, codes: Ints) -> None:
     """Give 256 nibbles: each 32 bytes hold two runs of 32 elements, the first low."""
     for j in range(8):
         part, run = packed[32 * (j // 2) : 32 * (j // 2) + 32], codes[32 * j : 32 * j + 32]
-        for i in range(32):
+        for i in range(len(run)):
             run[i] = part[i] >> 4 * (j % 2) & 15
 
 
@@ -84,7 +84,7 @@ def _add_bit(packed: Bytes, weight: int, codes: Ints) -> None:
     """Add ``weight`` to each code whose bit is set: run j of 32 elements has bit j of the 32 bytes."""
     for j in range(8):
         run = codes[32 * j : 32 * j + 32]
-        for i in range(32):
+        for i in range(len(run)):
             run[i] += (packed[i] >> j & 1) * weight
 
 
@@ -94,7 +94,7 @@ def _unpack_six_bits(low: Bytes, high: Bytes, codes: Ints) -> None:
     for j in range(8):
         first = 64 * (j // 4) + 32 * (j % 2)
         nibbles, pairs, run = low[first : first + 32], high[32 * (j // 4) : 32 * (j // 4) + 32], codes[32 * j : 32 * j + 32]
-        for i in range(32):
+        for i in range(len(run)):
             run[i] = (nibbles[i] >> j % 4 // 2 * 4 & 15 | (pairs[i] >> 2 * (j % 4) & 3) << 4) - 32
 
 

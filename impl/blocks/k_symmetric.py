@@ -14,9 +14,10 @@ from impl.blocks.kernel import kernel
 
 # Rows of the state: SCALE is the result, the rest is the search's own.
 SCALE = 0
-_EXTREME, _MAGNITUDE, _INVERSE, _SUM_LX, _SUM_LL, _BEST, _BEST_INVERSE = range(1, 8)
+_EXTREME, _MAGNITUDE, _INVERSE, _SUM_LX, _SUM_LL, _BEST, _BEST_INVERSE, _OTHER_LX, _OTHER_LL, _MOVES = range(1, 11)
 
 _ZERO = np.float32(0)
+_ONE = np.float32(1)
 _TENTH = np.float32(0.1)
 _ALL_ZERO = np.float32(1e-15)
 _FURTHEST = 9
@@ -123,19 +124,33 @@ def _start_descent(x: Floats, codes: Floats, state: Floats, half: np.int32) -> N
 @kernel
 def _descend(x: Floats, codes: Floats, state: Floats, half: np.int32) -> int:
     """Move each code to the best one for the scale that the others give, where that helps; count the moves of all lanes."""
-    lowest, highest = np.int32(-half), np.int32(half - 1)
+    clear(state, _MOVES, _MOVES)
+    for i in range(0, len(x), 2):
+        _move(x, codes, state, half, i, _SUM_LX, _OTHER_LX)
+        _move(x, codes, state, half, i + 1, _OTHER_LX, _SUM_LX)
     moves = 0
-    for i in range(len(x)):
-        for lane in range(LANES):
-            v, old = x[i, lane], codes[i, lane]
-            weight, sum_lx, sum_ll = v * v, state[_SUM_LX, lane], state[_SUM_LL, lane]
-            lx, ll = sum_lx - weight * v * old, sum_ll - weight * old * old
-            code = np.float32(level(v * ll / lx, lowest, highest))
-            new_lx, new_ll = lx + weight * v * code, ll + weight * code * code
-            gain = new_lx * new_lx * sum_ll > sum_lx * sum_lx * new_ll
-            move = (lx > _ZERO) & (code != old) & (new_ll > _ZERO) & gain
-            codes[i, lane] = code if move else old
-            state[_SUM_LX, lane] = new_lx if move else sum_lx
-            state[_SUM_LL, lane] = new_ll if move else sum_ll
-            moves += move
+    for lane in range(LANES):
+        moves += np.int32(state[_MOVES, lane])
     return moves
+
+
+@kernel
+def _move(x: Floats, codes: Floats, state: Floats, half: np.int32, i: int, source: int, target: int) -> None:
+    """Move element ``i`` of each lane. The sums go from rows ``source`` and the next one to ``target`` and the next one.
+
+    Were they kept in their place, they would be stored where there is a move only, and waiting for such a store to be read again
+    takes longer than all the rest.
+    """
+    lowest, highest = np.int32(-half), np.int32(half - 1)
+    for lane in range(LANES):
+        v, old = x[i, lane], codes[i, lane]
+        weight, sum_lx, sum_ll = v * v, state[source, lane], state[source + 1, lane]
+        lx, ll = sum_lx - weight * v * old, sum_ll - weight * old * old
+        code = np.float32(level(v * ll / lx, lowest, highest))
+        new_lx, new_ll = lx + weight * v * code, ll + weight * code * code
+        gain = new_lx * new_lx * sum_ll > sum_lx * sum_lx * new_ll
+        move = (lx > _ZERO) & (code != old) & (new_ll > _ZERO) & gain
+        codes[i, lane] = code if move else old
+        state[target, lane] = new_lx if move else sum_lx
+        state[target + 1, lane] = new_ll if move else sum_ll
+        state[_MOVES, lane] += _ONE if move else _ZERO
