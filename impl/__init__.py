@@ -1,7 +1,7 @@
 """The reference implementation: reads GGUF files as llama.cpp does, and ggml's blocks bit for bit as ggml does.
 
-The library's face is ``open``, ``quantize``, ``dequantize``, ``dot``, ``check`` and ``validate``; ``python -m impl`` is its
-adapter. numpy is loaded only when numbers are asked for, so that reading a header starts fast.
+The library's face is ``open``, ``quantize``, ``dequantize``, ``dot``, ``matvec``, ``check`` and ``validate``; ``python -m impl``
+is its adapter. numpy is loaded only when numbers are asked for, so that reading a header starts fast.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from impl.errors import GgufError, InputError, UnsupportedError
 
 if TYPE_CHECKING:
     from impl.blocks.api import dequantize, dot, quantize
+    from impl.blocks.matvec import matvec
     from impl.checking import check
     from impl.container.file import File, Tensor
     from impl.container.file import open_file as open  # noqa: A004 - the face's verb, as in gzip.open
@@ -30,6 +31,7 @@ __all__ = [
     "check",
     "dequantize",
     "dot",
+    "matvec",
     "open",
     "quantize",
     "validate",
@@ -42,6 +44,7 @@ _LAZY = {
     "quantize": ("impl.blocks.api", "quantize"),
     "dequantize": ("impl.blocks.api", "dequantize"),
     "dot": ("impl.blocks.api", "dot"),
+    "matvec": ("impl.blocks.matvec", "matvec"),
     "check": ("impl.checking", "check"),
     "validate": ("impl.validation", "validate"),
     "BadBlock": ("impl.validation", "BadBlock"),

@@ -11,7 +11,7 @@ from typing import IO
 from impl.errors import GgufError, InputError, UnsupportedError
 from impl.subject import Json, Subject
 
-OPS = ("hello", "header", "load", "tensor", "dequantize", "quantize", "dot")
+OPS = ("hello", "header", "load", "tensor", "dequantize", "quantize", "dot", "matvec")
 
 EXIT_OK = 0
 EXIT_REJECT = 1

@@ -37,7 +37,8 @@ class Subject:
     def hello(self, _request: Json) -> Json:
         """Say who this is and what it does."""
         quantize = [*_QUANTIZE[None], *(f"{kind}:ref" for kind in _QUANTIZE["ref"])]
-        blocks = {"dequantize": list(SUPPORTED["dequantize"]), "quantize": quantize, "dot": list(SUPPORTED["dot"])}
+        blocks = {"dequantize": list(SUPPORTED["dequantize"]), "quantize": quantize}
+        blocks |= {op: list(SUPPORTED["dot"]) for op in ("dot", "matvec")}
         ops: Json = {"header": {}, "load": {}, "tensor": {}, **blocks}
         return {"name": self.name, "version": __version__, "language": "python", "protocol": PROTOCOL, "ops": ops}
 
@@ -91,11 +92,29 @@ class Subject:
         """Multiply rows of blocks by rows of float32."""
         from impl.blocks.api import dot  # noqa: PLC0415 - loads numpy
 
-        if request.get("variant") is not None:
-            raise UnsupportedError(f"dot of {request['type']}:{request['variant']} is not done here: there is only the scalar one")
+        _scalar_only(request)
         x = _floats(request["x"], _shape(request))
         dot(request["type"], Path(request["weights"]).read_bytes(), x).tofile(request["out"])
         return {}
+
+    def matvec(self, request: Json) -> Json:
+        """Multiply rows of blocks by one row of float32."""
+        from impl.blocks.matvec import matvec  # noqa: PLC0415 - loads numpy
+
+        _scalar_only(request)
+        rows, cols = _shape(request)
+        weights = Path(request["weights"]).read_bytes()
+        products = matvec(request["type"], weights, _floats(request["x"], (cols,)))
+        if len(products) != rows:
+            raise InputError(f"{request['weights']} holds {len(products)} rows of {cols} elements, not {rows}")
+        products.tofile(request["out"])
+        return {}
+
+
+def _scalar_only(request: Json) -> None:
+    if request.get("variant") is not None:
+        asked = f"{request['op']} of {request['type']}:{request['variant']}"
+        raise UnsupportedError(f"{asked} is not done here: there is only the scalar one")
 
 
 def _shape(request: Json) -> tuple[int, int]:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from conformance.cases.entry import Entry, nearest
 from conformance.cases.expect import check_asked, expand, parse_expect
+from conformance.cases.float_recipe import parse_float_rows
 from conformance.cases.inputs import INPUT_KEYS, parse_input
 from conformance.cases.located import read_yaml
 from conformance.cases.model import BlocksInput, Case, DotInput, FileInput, Input, Limits, ModelInput, RowsInput
@@ -30,12 +31,13 @@ _DEFAULT_ASK: dict[type[Input], tuple[str, ...]] = {
     BlocksInput: ("dequantize",),
     DotInput: ("dot",),
 }
+_PRODUCTS = ("dot", "dot:simd", "matvec", "matvec:simd")
 _ASKABLE: dict[type[Input], tuple[str, ...]] = {
     FileInput: ("header", "load", "tensor", "dequantize"),
     ModelInput: ("header", "load", "tensor", "dequantize"),
-    RowsInput: ("quantize", "quantize:ref", "dequantize", "dot", "dot:simd"),
+    RowsInput: ("quantize", "quantize:ref", "dequantize", *_PRODUCTS),
     BlocksInput: ("dequantize",),
-    DotInput: ("dot", "dot:simd"),
+    DotInput: _PRODUCTS,
 }
 
 
@@ -91,6 +93,7 @@ def _case(suite: _Suite, key: str, entry: Entry) -> Case:
     source = parse_input(entry, parts)
     own_ask = parts.get("ask") or suite.defaults.get("ask")
     ask = _ask(own_ask, source) if own_ask else _DEFAULT_ASK[type(source)]
+    _check_vector(ask, parts, source)
     return Case(
         id=f"{suite.name}/{key}",
         source=suite.path,
@@ -131,9 +134,18 @@ def _check_rows_ask(entry: Entry, ask: list[str], source: RowsInput) -> None:
         raise entry.error(
             f"`{takes_blocks[0]}` takes in what `quantize` gives", "ask `quantize` before it, or give `blocks` or `weights`"
         )
-    dots = [op for op in ask if op.startswith("dot")]
-    if bool(dots) != (source.x is not None):
-        raise entry.error("`dot` and `x` need each other", "ask `dot` and give `x` (float rows), or neither")
+    if any(op in _PRODUCTS for op in ask) != (source.x is not None):
+        raise entry.error("products and `x` need each other", "ask `dot` or `matvec` and give `x` (float rows), or neither")
+
+
+def _check_vector(ask: tuple[str, ...], parts: dict[str, Entry], source: Input) -> None:
+    """Refuse ``matvec`` with more than one row of ``x``."""
+    asked = next((op for op in ask if op.startswith("matvec")), None)
+    if asked is None or not isinstance(source, RowsInput | DotInput):
+        return
+    rows = parse_float_rows(parts["x"], source.type).rows
+    if rows != 1:
+        raise parts["x"].error(f"x has {rows} rows, but `{asked}` multiplies all weights by one", "give x one row, or ask `dot`")
 
 
 def _expect(suite: _Suite, entry: Entry, parts: dict[str, Entry], ask: tuple[str, ...], source: Input):  # type: ignore[no-untyped-def]

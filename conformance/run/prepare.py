@@ -18,7 +18,11 @@ Locate = Callable[[ModelInput], Path]
 
 
 class NumbersInput(NamedTuple):
-    """Numbers on disk: float32 rows or raw blocks, and what goes with them."""
+    """Numbers on disk: float32 rows or raw blocks, and what goes with them.
+
+    ``x_path`` holds a float row for each row of weights (for ``dot``), ``x_row_path`` the only one there is (for ``matvec``),
+    None where there are several.
+    """
 
     type: str
     rows: int
@@ -26,6 +30,7 @@ class NumbersInput(NamedTuple):
     rows_path: Path | None = None
     blocks_path: Path | None = None
     x_path: Path | None = None
+    x_row_path: Path | None = None
     imatrix_path: Path | None = None
     values: npt.NDArray[np.float32] | None = None
     names: Sequence[str] = ()
@@ -61,31 +66,34 @@ def prepare(case: Case, folder: Path, locate: Locate) -> Prepared:
             return Prepared(numbers=NumbersInput(name, len(blocks), cols, blocks_path=_save(folder / "blocks.bin", blocks)))
         case DotInput(type=name, weights=weights, x=x):
             blocks, cols = block_rows(weights, name)
-            x_path = _save_x(folder, x, name, (len(blocks), cols))
+            saved = _save_x(folder, x, name, (len(blocks), cols))
             source = _save(folder / "weights.bin", blocks)
-            return Prepared(numbers=NumbersInput(name, len(blocks), cols, blocks_path=source, x_path=x_path))
+            return Prepared(numbers=NumbersInput(name, len(blocks), cols, None, source, *saved))
 
 
 def _rows(source: RowsInput, folder: Path) -> NumbersInput:
     values = float_rows(source.recipe, source.type)
     rows, cols = values.shape
     imatrix = float_rows(source.imatrix, source.type) if source.imatrix else None
+    x_path, x_row_path = _save_x(folder, source.x, source.type, (rows, cols)) if source.x else (None, None)
     return NumbersInput(
         source.type,
         rows,
         cols,
         rows_path=_save(folder / "rows.f32", values),
-        x_path=_save_x(folder, source.x, source.type, (rows, cols)) if source.x else None,
+        x_path=x_path,
+        x_row_path=x_row_path,
         imatrix_path=None if imatrix is None else _save(folder / "imatrix.f32", imatrix),
         values=values,
         names=row_names(source.recipe),
     )
 
 
-def _save_x(folder: Path, recipe: dict[str, Any], type_name: str, shape: tuple[int, int]) -> Path:
-    """Write the float rows of a dot product, one for each row of weights; one row alone serves all."""
+def _save_x(folder: Path, recipe: dict[str, Any], type_name: str, shape: tuple[int, int]) -> tuple[Path, Path | None]:
+    """Write the float rows of products: one for each row of weights, and the one that serves all, if it is alone."""
     x = float_rows(recipe, type_name)
-    return _save(folder / "x.f32", np.broadcast_to(x, shape))
+    for_all = _save(folder / "x-row.f32", x) if len(x) == 1 else None
+    return _save(folder / "x.f32", np.broadcast_to(x, shape)), for_all
 
 
 def _save(path: Path, values: npt.NDArray[Any]) -> Path:

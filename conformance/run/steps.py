@@ -21,6 +21,7 @@ from conformance.subjects.protocol import (
     DotRequest,
     HeaderRequest,
     LoadRequest,
+    MatvecRequest,
     QuantizeRequest,
     Request,
     TensorRequest,
@@ -137,11 +138,12 @@ def _block_request(step: Step, source: str, out: str) -> Request:
         return QuantizeRequest(seq=0, type=kind, rows=rows, cols=cols, input=source, imatrix=imatrix, variant=step.variant, out=out)
     if step.op == "dequantize":
         return DequantizeRequest(seq=0, type=kind, rows=rows, cols=cols, input=source, out=out)
-    return DotRequest(seq=0, type=kind, rows=rows, cols=cols, weights=source, x=str(step.x), variant=step.variant, out=out)
+    product = MatvecRequest if step.op == "matvec" else DotRequest
+    return product(seq=0, type=kind, rows=rows, cols=cols, weights=source, x=str(step.x), variant=step.variant, out=out)
 
 
 def block_steps(case: Case, prepared: Prepared) -> Iterator[Step]:
-    """Give the steps of a case on numbers: quantize first, so that dequantize and dot can take its output."""
+    """Give the steps of a case on numbers: quantize first, so that the others can take its output."""
     data = prepared.numbers
     assert data is not None  # noqa: S101 - the caller has looked at the input's kind
     kind = BY_NAME[data.type]
@@ -156,7 +158,7 @@ def block_steps(case: Case, prepared: Prepared) -> Iterator[Step]:
             variant=variant or None,
             numbers=Numbers(kind, data.rows, data.cols, floats, width),
             input=data.rows_path if op == "quantize" else data.blocks_path,
-            x=data.x_path,
+            x=data.x_row_path if op == "matvec" else data.x_path,
             imatrix=data.imatrix_path if op == "quantize" else None,
             after=quantized if floats else None,
         )

@@ -64,8 +64,8 @@ def quantize(
     """
     found = codec(type)
     if not (found.quantize or found.quantize_rows or found.quantize_ref):
-        raise _unsupported("quantize", type)
-    cols = _cols(rows, "rows", found)
+        raise unsupported("quantize", type)
+    cols = float_cols(rows, "rows", found)
     if imatrix is not None:
         _check_imatrix(imatrix, cols, found)
     elif found.needs_imatrix:
@@ -106,9 +106,9 @@ def dequantize(type: str, data: BytesLike, shape: Sequence[int]) -> Floats:  # n
     """
     found = codec(type)
     if found.dequantize is None:
-        raise _unsupported("dequantize", type)
+        raise unsupported("dequantize", type)
     _check_row(shape[-1] if len(shape) else 1, found)
-    blocks = _records(data, math.prod(shape) // found.type.block, found)
+    blocks = records(data, math.prod(shape) // found.type.block, found)
     out = np.empty((len(blocks), found.type.block), np.float32)
     for piece in _pieces(len(blocks), found):
         _quietly(found.dequantize, blocks[piece], out[piece])
@@ -131,20 +131,25 @@ def dot(type: str, weights: BytesLike, x: npt.NDArray[Any]) -> Floats:  # noqa: 
     """
     found = codec(type)
     if found.dot is None and found.dot_rows is None:
-        raise _unsupported("dot", type)
-    cols = _cols(x, "x", found)
+        raise unsupported("dot", type)
+    cols = float_cols(x, "x", found)
     partner = codec(found.partner)
-    w = _records(weights, x.size // found.type.block, found)
+    w = records(weights, x.size // found.type.block, found)
     y = quantize(found.partner, x, reference=True).reshape(-1).view(partner.layout)
-    shape = (math.prod(x.shape[:-1]), cols // found.type.block)
+    rows = math.prod(x.shape[:-1])
+    products = multiply(found, w.reshape(rows, cols // found.type.block), y.reshape(rows, cols // partner.type.block))
+    return products.reshape(x.shape[:-1])
+
+
+def multiply(found: Codec, w: Blocks, y: Blocks) -> Floats:
+    """Multiply records ``w`` and ``y``, of ``found`` and its partner, of shape (rows, blocks), to float32 of shape (rows,)."""
     if found.dot_rows is not None:
-        sums: Floats = _quietly(found.dot_rows, w.reshape(shape), y.reshape(shape[0], cols // partner.type.block))
-    else:
-        sums = _dot_blocks(found, w, y, shape)
-    return sums.reshape(x.shape[:-1])
+        products: Floats = _quietly(found.dot_rows, w, y)
+        return products
+    return _dot_blocks(found, w.reshape(-1), y.reshape(-1), w.shape)
 
 
-def _dot_blocks(found: Codec, w: Blocks, y: Blocks, shape: tuple[int, int]) -> Floats:
+def _dot_blocks(found: Codec, w: Blocks, y: Blocks, shape: tuple[int, ...]) -> Floats:
     assert found.dot is not None  # noqa: S101 - the caller has looked
     terms = np.empty(len(w), np.float32)
     for piece in _pieces(len(w), found):
@@ -164,11 +169,12 @@ def _pieces(count: int, found: Codec) -> Iterator[slice]:
     return (slice(start, start + step) for start in range(0, count, step))
 
 
-def _unsupported(op: str, name: str) -> UnsupportedError:
+def unsupported(op: str, name: str) -> UnsupportedError:
+    """Make the error for an op that is not done for a type."""
     return UnsupportedError(f"{op} of {name} is not done here; it is for: {', '.join(SUPPORTED[op])}")
 
 
-def _cols(rows: npt.NDArray[Any], what: str, found: Codec) -> int:
+def float_cols(rows: npt.NDArray[Any], what: str, found: Codec) -> int:
     """Check dtype and dimensions of float input; give its row length."""
     if not isinstance(rows, np.ndarray) or rows.dtype != np.float32:
         got = rows.dtype if isinstance(rows, np.ndarray) else type(rows).__name__
@@ -201,8 +207,8 @@ def _read_only(view: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return view
 
 
-def _records(data: BytesLike, count: int, found: Codec) -> Blocks:
-    """View ``data`` as ``count`` blocks, without a copy where it lies in one piece."""
+def records(data: BytesLike, count: int, found: Codec) -> Blocks:
+    """View ``data`` as ``count`` blocks, without a copy where it lies in one piece. Raises InputError for another size."""
     raw = np.ascontiguousarray(data).reshape(-1).view(np.uint8) if isinstance(data, np.ndarray) else np.frombuffer(data, np.uint8)
     if len(raw) != count * found.type.nbytes:
         problem = f"{len(raw)} bytes of {found.type.name}, but the shape needs {count} blocks, {count * found.type.nbytes} bytes"

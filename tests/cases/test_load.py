@@ -205,8 +205,21 @@ def test_cases_are_sorted_and_golden_is_passed_over(tmp_path: Path) -> None:
         (
             "    type: Q8_0\n    rows: {random: {seed: 1, blocks: 1}}\n    ask: [quantize, dot]\n",
             6,
-            "`dot` and `x` need each other",
+            "products and `x` need each other",
             "give `x`",
+        ),
+        (
+            "    type: Q8_0\n    rows: {random: {seed: 1, blocks: 1}}\n    ask: [quantize, matvec]\n",
+            6,
+            "products and `x` need each other",
+            "give `x`",
+        ),
+        (
+            "    type: Q8_0\n    weights: {random: {seed: 1, rows: 3, cols: 32}}\n    x: {random: {seed: 1, rows: 3, cols: 32}}\n"
+            '    ask: ["matvec:simd"]\n',
+            6,
+            "x has 3 rows, but `matvec:simd` multiplies all weights by one",
+            "one row, or ask `dot`",
         ),
         ("    type: Q8_0\n    weights: {random: {seed: 1, blocks: 1}}\n", 3, "`x` is missing", "float rows"),
         (

@@ -41,7 +41,7 @@ def test_hello_says_what_is_done() -> None:
     ok = said["ok"]
     assert isinstance(ok, dict)
     assert (ok["name"], ok["version"], ok["language"], ok["protocol"]) == ("impl", impl.__version__, "python", 1)
-    assert list(ok["ops"]) == ["header", "load", "tensor", "dequantize", "quantize", "dot"]
+    assert list(ok["ops"]) == ["header", "load", "tensor", "dequantize", "quantize", "dot", "matvec"]
     assert "Q8_1" not in ok["ops"]["quantize"]
     assert {"Q8_1:ref", "Q8_0", "Q8_0:ref", "F32"} <= set(ok["ops"]["quantize"])
 
@@ -98,20 +98,23 @@ def numbers(tmp_path: Path, name: str, values: np.ndarray) -> str:
 
 def test_blocks_go_by_files(tmp_path: Path) -> None:
     rows = np.random.default_rng(0).standard_normal((3, 64)).astype(np.float32)
-    x, w, y, s = numbers(tmp_path, "x", rows), *(str(tmp_path / name) for name in "wys")
+    x, w, y, s, v = numbers(tmp_path, "x", rows), *(str(tmp_path / name) for name in "wysv")
+    one = numbers(tmp_path, "one", rows[1])
     shape: Json = {"type": "Q5_1", "rows": 3, "cols": 64}
     said = exchange(
         [
             {"seq": 1, "op": "quantize", **shape, "in": x, "imatrix": None, "variant": None, "out": w},
             {"seq": 2, "op": "dequantize", **shape, "in": w, "out": y},
             {"seq": 3, "op": "dot", **shape, "weights": w, "x": x, "variant": None, "out": s},
+            {"seq": 4, "op": "matvec", **shape, "weights": w, "x": one, "variant": None, "out": v},
         ]
     )
-    assert [one.get("ok") for one in said] == [{}] * 3
+    assert [answer.get("ok") for answer in said] == [{}] * 4
     blocks = impl.quantize("Q5_1", rows)
     assert (np.fromfile(w, np.uint8).reshape(3, -1) == blocks).all()
     assert (np.fromfile(y, np.float32).reshape(3, 64) == impl.dequantize("Q5_1", blocks, (3, 64))).all()
     assert (np.fromfile(s, np.float32) == impl.dot("Q5_1", blocks, rows)).all()
+    assert (np.fromfile(v, np.float32) == impl.dot("Q5_1", blocks, rows[[1, 1, 1]])).all()
 
 
 def test_the_reference_variant_gives_the_same_bytes(tmp_path: Path) -> None:
@@ -137,14 +140,15 @@ def test_the_reference_variant_gives_the_same_bytes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("request_", "says"),
     [
-        ({"op": "matvec"}, "op 'matvec'"),
+        ({"op": "write"}, "op 'write'"),
         ({"op": "respond"}, "op 'respond'"),
         ({"op": "quantize", "type": "Q8_1"}, "quantize of Q8_1, variant None, is not done here"),
         ({"op": "quantize", "type": "F32", "variant": "ref"}, "variant ref"),
         ({"op": "quantize", "type": "Q8_0", "variant": "simd"}, "of this variant are: none"),
-        ({"op": "dequantize", "type": "IQ1_S"}, "type IQ1_S is not done here"),
+        ({"op": "dequantize", "type": "Q8_1"}, "dequantize of Q8_1 is not done here"),
         ({"op": "dequantize", "type": "Q9"}, "unknown ggml type 'Q9'"),
         ({"op": "dot", "type": "Q8_0", "variant": "simd"}, "dot of Q8_0:simd is not done here"),
+        ({"op": "matvec", "type": "Q8_0", "variant": "f32"}, "matvec of Q8_0:f32 is not done here"),
     ],
 )
 def test_what_is_not_done_is_unsupported(tmp_path: Path, request_: Json, says: str) -> None:
@@ -174,11 +178,14 @@ def test_an_imatrix_counts_where_it_does_in_ggml(tmp_path: Path, kind: str, coun
         ({"op": "quantize", "imatrix": "y"}, "holds 68 bytes, but float32 of shape (32,) takes 128"),
         ({"op": "dequantize", "rows": 2**60}, "128 bytes of Q8_0, but the shape needs"),
         ({"op": "dot", "weights": "y"}, "68 bytes of Q8_0, but the shape needs 1 blocks, 34 bytes"),
+        ({"op": "matvec", "weights": "y"}, "holds 2 rows of 32 elements, not 1"),
+        ({"op": "matvec", "weights": "y", "cols": 96}, "holds 128 bytes, but float32 of shape (96,) takes 384"),
+        ({"op": "matvec", "weights": "x"}, "128 bytes are no whole rows of 32 elements of Q8_0, which take 34 bytes each"),
     ],
 )
 def test_what_does_not_fit_is_a_bad_input(tmp_path: Path, request_: Json, says: str) -> None:
     x, y = numbers(tmp_path, "x", np.zeros(32, np.float32)), numbers(tmp_path, "y", np.zeros(17, np.float32))
-    named = {key: y if value == "y" else value for key, value in request_.items()}
+    named = {key: {"x": x, "y": y}.get(str(value), value) for key, value in request_.items()}
     said = ask({"type": "Q8_0", "rows": 1, "cols": 32, "in": x, "x": x, "out": str(tmp_path / "out"), **named})["reject"]
     assert isinstance(said, dict)
     assert said["class"] == "bad-input"
