@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from impl.blocks.q8 import Q8_0, quants
+from impl.blocks.codec import raw_bytes
+from impl.blocks.q8 import Q8_0, store_quants
 from impl.serve import main
 from impl.subject import Subject
 
@@ -32,7 +33,7 @@ class StoredScale(Subject):
         if kind == "Q8_0":
             blocks = out.reshape(-1).view(Q8_0)
             with np.errstate(all="ignore"):
-                blocks["qs"] = quants(rows.reshape(-1, 32), blocks["d"].astype(np.float32))
+                store_quants(rows.reshape(-1, 32), blocks["d"].astype(np.float32), raw_bytes(blocks), 2)
         return out
 
 

@@ -1,12 +1,24 @@
-"""The extremes of a block as ggml's loops find them: the first of equals, and each loop's own way with NaN."""
+"""The extremes of a block as ggml's loops find them: the first of equals, and each loop's own way with NaN.
+
+Floats are compared as integers, whose greatest can be found in any order, so that the loops vectorise: the bits of magnitudes are
+in the order of the magnitudes, with NaNs above infinity.
+"""
 
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from impl.blocks.codec import Floats
+from impl.blocks.kernel import kernel
 
-_FLT_MAX = np.finfo(np.float32).max
+Ints = npt.NDArray[np.int32]
+
+_MAGNITUDE = np.int32(0x7FFFFFFF)
+_INFINITE = np.int32(0x7F800000)
+_LARGEST = np.int32(0x7F7FFFFF)
+_LEAST = np.int32(~0x7F7FFFFF)  # -FLT_MAX, as ``_ordered`` has it
+_NOTHING = np.int32(0)
 
 
 def largest_magnitude(x: Floats) -> Floats:
@@ -15,22 +27,9 @@ def largest_magnitude(x: Floats) -> Floats:
     Their loop takes ``MAX(amax, |v|)``, which gives the second where either is NaN: a NaN wipes out what came before it, and
     is itself wiped out by what follows.
     """
-    magnitude = np.abs(x)
-    amax: Floats = magnitude.max(axis=1)
-    lost = np.isnan(amax)
-    if lost.any():
-        amax[lost] = _after_last_nan(magnitude[lost])
-    return amax
-
-
-def _after_last_nan(magnitude: Floats) -> Floats:
-    """Give the largest element behind the last NaN of each row, or NaN where that ends the row. Every row has a NaN."""
-    cols = magnitude.shape[1]
-    last = cols - 1 - np.isnan(magnitude)[:, ::-1].argmax(axis=1)
-    behind = np.arange(cols) > last[:, np.newaxis]
-    amax: Floats = np.where(behind, magnitude, np.float32(0)).max(axis=1)
-    amax[last == cols - 1] = np.nan
-    return amax
+    out = np.empty(len(x), np.float32)
+    _largest_magnitude(x.view(np.int32), out.view(np.int32))
+    return out
 
 
 def signed_extreme(x: Floats) -> Floats:
@@ -38,13 +37,9 @@ def signed_extreme(x: Floats) -> Floats:
 
     A row of zeros, of either sign, gives +0.
     """
-    magnitude = np.abs(x)
-    if np.isnan(magnitude).any():
-        magnitude[np.isnan(magnitude)] = 0
-    first = magnitude.argmax(axis=1)
-    rows = np.arange(len(x))
-    found: Floats = np.where(magnitude[rows, first] > 0, x[rows, first], np.float32(0))
-    return found
+    out = np.empty(len(x), np.float32)
+    _signed_extreme(x.view(np.int32), out.view(np.int32))
+    return out
 
 
 def minimum_and_maximum(x: Floats) -> tuple[Floats, Floats]:
@@ -52,14 +47,74 @@ def minimum_and_maximum(x: Floats) -> tuple[Floats, Floats]:
 
     Of zeros of both signs the first one counts, which is seen in the sign of a stored minimum.
     """
-    least = np.fmin.reduce(x, axis=1, initial=_FLT_MAX)
-    greatest = np.fmax.reduce(x, axis=1, initial=-_FLT_MAX)
-    return _first_zero(x, least), _first_zero(x, greatest)
+    least, greatest = np.empty(len(x), np.float32), np.empty(len(x), np.float32)
+    _minimum_and_maximum(x.view(np.int32), least.view(np.int32), greatest.view(np.int32))
+    return least, greatest
 
 
-def _first_zero(x: Floats, extreme: Floats) -> Floats:
-    zero = extreme == 0
-    if zero.any():
-        rows = x[zero]
-        extreme[zero] = rows[np.arange(len(rows)), (rows == 0).argmax(axis=1)]
-    return extreme
+@kernel
+def _largest_magnitude(bits: Ints, out: Ints) -> None:
+    cols = bits.shape[1]
+    for i in range(len(bits)):
+        greatest = _NOTHING
+        for j in range(cols):
+            magnitude = bits[i, j] & _MAGNITUDE
+            greatest = magnitude if magnitude > greatest else greatest
+        if greatest > _INFINITE:
+            greatest = _NOTHING
+            for j in range(cols):
+                magnitude = bits[i, j] & _MAGNITUDE
+                greatest = greatest if greatest > magnitude and greatest <= _INFINITE >= magnitude else magnitude
+        out[i] = greatest
+
+
+@kernel
+def _signed_extreme(bits: Ints, out: Ints) -> None:
+    cols = bits.shape[1]
+    for i in range(len(bits)):
+        positive = negative = _NOTHING
+        for j in range(cols):
+            magnitude = bits[i, j] & _MAGNITUDE
+            magnitude = _NOTHING if magnitude > _INFINITE else magnitude
+            below = _NOTHING if bits[i, j] >= _NOTHING else magnitude
+            positive = magnitude - below if magnitude - below > positive else positive
+            negative = below if below > negative else negative
+        j = 0
+        while positive == negative and positive > _NOTHING and bits[i, j] & _MAGNITUDE != positive:
+            j += 1
+        if positive == negative and positive > _NOTHING:
+            out[i] = bits[i, j]
+        else:
+            out[i] = positive if positive >= negative else ~_MAGNITUDE | negative
+
+
+@kernel
+def _ordered(bits: np.int32) -> np.int32:
+    """Give an integer in the order of the float with these bits, -0 below 0; it is its own inverse."""
+    return np.int32(bits ^ (bits >> np.int32(31) & _MAGNITUDE))
+
+
+@kernel
+def _minimum_and_maximum(bits: Ints, least: Ints, greatest: Ints) -> None:
+    cols = bits.shape[1]
+    for i in range(len(bits)):
+        low, high = _LARGEST, _LEAST
+        for j in range(cols):
+            key = _ordered(bits[i, j])
+            is_nan = np.int32(bits[i, j] & _MAGNITUDE) > _INFINITE
+            below, above = (_LARGEST if is_nan else key), (_LEAST if is_nan else key)
+            low = below if below < low else low
+            high = above if above > high else high
+        least[i] = _first_zero(bits[i], _ordered(low))
+        greatest[i] = _first_zero(bits[i], _ordered(high))
+
+
+@kernel
+def _first_zero(bits: Ints, extreme: np.int32) -> np.int32:
+    """Give the first zero of a row whose extreme is a zero, else the extreme."""
+    if extreme & _MAGNITUDE != _NOTHING:
+        return extreme
+    j = 0
+    while bits[j] & _MAGNITUDE != _NOTHING:
+        j += 1
+    return np.int32(bits[j])

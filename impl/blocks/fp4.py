@@ -175,13 +175,14 @@ def _ue4m3(x: np.float32) -> np.uint8:
 @kernel
 def _pack_mxfp4(x: Floats, raw: Bytes) -> None:
     codes = np.empty(32, np.int32)
+    cols = x.shape[1]
     for i in range(len(x)):
         e = _e8m0(_larger(_greatest(x, i, 0), _greatest(x, i, 16)))
         limits = _limits(_E8M0_HALVES[e])
-        for j in range(32):
+        for j in range(cols):
             codes[j] = _code(x[i, j], limits)
         raw[i, 0] = e
-        for j in range(16):
+        for j in range(cols // 2):
             raw[i, 1 + j] = np.uint8(codes[j] | codes[16 + j] << 4)
 
 
@@ -189,6 +190,7 @@ def _pack_mxfp4(x: Floats, raw: Bytes) -> None:
 def _pack_nvfp4(x: Floats, raw: Bytes) -> None:
     """Elements beyond 24 scales cannot be told by limits: their distance to the magnitudes is no longer exact."""
     codes = np.empty(64, np.int32)
+    sub_block = x.shape[1] // 4
     for i in range(len(x)):
         for s in range(4):
             amax = _greatest(x, i, 16 * s)
@@ -200,7 +202,7 @@ def _pack_nvfp4(x: Floats, raw: Bytes) -> None:
                     codes[j] = _code_of_large(x[i, j], d)
             else:
                 limits = _limits(d)
-                for j in range(16):
+                for j in range(sub_block):
                     codes[16 * s + j] = _code(x[i, 16 * s + j], limits)
         for s in range(4):
             for j in range(8):
@@ -217,9 +219,10 @@ def _number(code: np.int32) -> np.float32:
 
 @kernel
 def _spread_mxfp4(raw: Bytes, out: Floats) -> None:
+    half = raw.shape[1] - 1
     for i in range(len(raw)):
         d = _E8M0_HALVES[raw[i, 0]]
-        for j in range(16):
+        for j in range(half):
             byte = np.int32(raw[i, 1 + j])
             out[i, j] = _number(byte & 15) * d
             out[i, 16 + j] = _number(byte >> 4) * d

@@ -1,13 +1,15 @@
-"""float16 inside compiled loops, which know no such type: its 16 bits to float32 and back, as ggml converts them.
+"""float16 for compiled loops, which know no such type: its 16 bits to float32 and back, as ggml converts them.
 
 Source: ``ggml_compute_fp16_to_fp32``, ``ggml_compute_fp32_to_fp16`` in ggml/src/ggml-impl.h: rounded once, ties to even, subnormals
-kept; a NaN becomes the quiet NaN 0x7E00 with its sign. For arrays outside of loops there is ``rounding.to_f16``.
+kept; a NaN becomes the quiet NaN 0x7E00 with its sign.
 """
 
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
+from impl.blocks.codec import Floats
 from impl.blocks.kernel import kernel
 
 _MAGNITUDE = np.uint32(0x7FFFFFFF)
@@ -42,3 +44,17 @@ def f32_to_f16_bits(x: np.float32) -> np.uint16:
     half = np.uint32(0x7C00 if magnitude >= _TOO_LARGE else half)
     half = np.uint32(0x7E00 if magnitude > _INFINITE else half)
     return np.uint16(half | (bits >> 16 & 0x8000))
+
+
+@kernel
+def f16_to_f32(half: npt.NDArray[np.uint16], out: Floats) -> None:
+    """Convert bits of shape (n,) to ``out``, of the same shape."""
+    for i in range(len(half)):
+        out[i] = f16_bits_to_f32(half[i])
+
+
+@kernel
+def f32_to_f16(x: Floats, out: npt.NDArray[np.uint16]) -> None:
+    """Convert numbers of shape (n,) to the bits ``out``, of the same shape."""
+    for i in range(len(x)):
+        out[i] = f32_to_f16_bits(x[i])

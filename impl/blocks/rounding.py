@@ -12,25 +12,26 @@ import numpy as np
 import numpy.typing as npt
 
 from impl.blocks.codec import Floats
+from impl.blocks.half import f32_to_f16
+from impl.blocks.kernel import kernel
 
 # The largest float32 below one half. Added to x with x's sign before the fraction is cut off, it rounds half away from zero, as
 # roundf does; one half itself would carry 0.49999997 up to 1.
 _BELOW_HALF = np.float32(0.49999997)
 _INT32 = np.float32(2**31)
-_F16_NAN = np.uint16(0x7E00)
+_ZERO = np.float32(0)
 
 
-def truncated(x: Floats) -> npt.NDArray[np.int8]:
-    """Cut off fractions and keep the low 8 bits: C's ``(int8_t)`` of a float. NaN and what passes 32 bits give 0."""
-    if not (x.min(initial=0) > -_INT32 and x.max(initial=0) < _INT32):
-        x = np.where(np.abs(x) < _INT32, x, np.float32(0))
-    return x.astype(np.int32).astype(np.int8)
+@kernel
+def truncated(x: np.float32) -> np.int8:
+    """Cut off the fraction and keep the low 8 bits: C's ``(int8_t)`` of a float. NaN and what passes 32 bits give 0."""
+    return np.int8(np.int32(x if abs(x) < _INT32 else _ZERO))
 
 
-def rounded(x: Floats) -> npt.NDArray[np.int8]:
-    """Round half away from zero and keep the low 8 bits: C's ``(int8_t) roundf(x)``. Writes to ``x``."""
-    x += np.copysign(_BELOW_HALF, x)
-    return truncated(x)
+@kernel
+def rounded(x: np.float32) -> np.int8:
+    """Round half away from zero and keep the low 8 bits: C's ``(int8_t) roundf(x)``."""
+    return truncated(x + np.float32(np.copysign(_BELOW_HALF, x)))
 
 
 def reciprocal(d: Floats) -> Floats:
@@ -38,17 +39,14 @@ def reciprocal(d: Floats) -> Floats:
     return np.divide(np.float32(1), d, out=np.zeros_like(d), where=d != 0)
 
 
-def to_f16(x: npt.NDArray[Any]) -> npt.NDArray[np.float16]:
+def to_f16(x: Floats) -> npt.NDArray[np.float16]:
     """Round to float16, ties to even. A NaN becomes the quiet NaN without payload, its sign kept.
 
     Source: ``ggml_compute_fp32_to_fp16``, ggml/src/ggml-impl.h.
     """
-    half = x.astype("<f2")
-    nan = np.isnan(x)
-    if nan.any():
-        sign = half.view("<u2") & np.uint16(0x8000)
-        half = np.where(nan, sign | _F16_NAN, half.view("<u2")).astype("<u2").view("<f2")
-    return half
+    half = np.empty(x.shape, np.uint16)
+    f32_to_f16(x.reshape(-1), half.reshape(-1))
+    return half.view(np.float16)
 
 
 def column(values: npt.NDArray[Any]) -> Floats:
