@@ -11,7 +11,7 @@ import numpy as np
 
 from impl.blocks.codec import Bytes, Floats
 from impl.blocks.k_affine import BASE, BEST_SCALE, Search, fit_affine
-from impl.blocks.k_lanes import LANES, STATE_ROWS, gather, sum_of_squares
+from impl.blocks.k_lanes import LANES, STATE_ROWS
 from impl.blocks.k_symmetric import SCALE, fit_symmetric
 from impl.blocks.kernel import kernel
 
@@ -37,24 +37,28 @@ def search_affine(x: Floats, imatrix: Floats, top: int) -> tuple[Floats, Floats,
 
 @kernel
 def _powers(x: Floats) -> Floats:
-    """Give the mean square of each row."""
+    """Give the mean square of each row, its squares added from left to right."""
     powers = np.empty(len(x), np.float32)
     for row in range(len(x)):
-        powers[row] = sum_of_squares(x[row]) / np.float32(x.shape[1])
+        total = np.float32(0)
+        for v in x[row]:
+            total += v * v
+        powers[row] = total / np.float32(x.shape[1])
     return powers
 
 
 @kernel
-def _weigh(x: Floats, imatrix: Floats, powers: Floats, first: int, w: Floats) -> None:
-    """Weigh the elements of ``x`` (32, LANES); lane 0 is block ``first`` of all rows together."""
+def _gather(blocks: Floats, imatrix: Floats, powers: Floats, first: int, x: Floats, w: Floats) -> int:
+    """Put up to 64 blocks from ``first`` on and the weights of their elements in lanes (32, LANES); give how many. Others stay."""
     per_row = len(imatrix) // _BLOCK
-    for lane in range(LANES):
+    count = min(LANES, len(blocks) - first)
+    for lane in range(count):
         row, place = divmod(first + lane, per_row)
-        if row == len(powers):
-            break
-        importance = imatrix[_BLOCK * place : _BLOCK * place + _BLOCK]
+        block, importance = blocks[first + lane], imatrix[_BLOCK * place :]
         for i in range(_BLOCK):
-            w[i, lane] = importance[i] * np.sqrt(powers[row] + x[i, lane] * x[i, lane])
+            x[i, lane] = block[i]
+            w[i, lane] = importance[i] * np.sqrt(powers[row] + block[i] * block[i])
+    return count
 
 
 @kernel
@@ -62,11 +66,9 @@ def _search_symmetric(blocks: Floats, imatrix: Floats, powers: Floats, half: np.
     x, w, levels = np.zeros((_BLOCK, LANES), np.float32), np.zeros((_BLOCK, LANES), np.float32), np.zeros((_BLOCK, LANES), np.uint8)
     state = np.zeros((STATE_ROWS, LANES), np.float32)
     for first in range(0, len(blocks), LANES):
-        group = blocks[first : first + LANES]
-        gather(group, 0, x)
-        _weigh(x, imatrix, powers, first, w)
+        count = _gather(blocks, imatrix, powers, first, x, w)
         fit_symmetric(x, w, levels, state, half)
-        for lane in range(len(group)):
+        for lane in range(count):
             d[first + lane] = state[SCALE, lane]
             codes[first + lane] = levels[:, lane]
 
@@ -78,11 +80,9 @@ def _search_affine(
     x, w, levels = np.zeros((_BLOCK, LANES), np.float32), np.zeros((_BLOCK, LANES), np.float32), np.zeros((_BLOCK, LANES), np.uint8)
     state = np.zeros((STATE_ROWS, LANES), np.float32)
     for first in range(0, len(blocks), LANES):
-        group = blocks[first : first + LANES]
-        gather(group, 0, x)
-        _weigh(x, imatrix, powers, first, w)
+        count = _gather(blocks, imatrix, powers, first, x, w)
         fit_affine(x, w, levels, state, search)
-        for lane in range(len(group)):
+        for lane in range(count):
             d[first + lane] = state[BEST_SCALE, lane]
             minima[first + lane] = state[BASE, lane]
             codes[first + lane] = levels[:, lane]
