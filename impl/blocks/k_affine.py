@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from impl.blocks.codec import Bytes, Floats
-from impl.blocks.k_lanes import LANES, clear, level
+from impl.blocks.k_lanes import LANES, Work, clear, level
 from impl.blocks.kernel import kernel
 
 # Rows of the state. BASE is the minimum that codes are counted from. It moves each time something better is found, and with it the
@@ -37,6 +37,17 @@ class Search(NamedTuple):
     step: np.float32
     last: int
     absolute: bool
+
+
+@kernel
+def search_affine(work: Work, search: Search) -> None:
+    """Find scale, minimum, sum of weights and codes of every sub-block in ``work``, whose weights are there."""
+    for j in range(len(work.x)):
+        fit_affine(work.x[j], work.w[j], work.levels[j], work.state, search)
+        for lane in range(LANES):
+            work.scales[j, lane] = work.state[BEST_SCALE, lane]
+            work.minima[j, lane] = -work.state[BASE, lane]
+            work.sums[j, lane] = work.state[SUM_W, lane]
 
 
 @kernel

@@ -20,20 +20,21 @@ SUPER_BLOCK = 256
 STATE_ROWS = 16
 
 _ZERO = np.float32(0)
+# Elements of one super-block that are moved at a time: their places in 64 lanes stay in the first-level cache.
+_STRIP = 32
 
 
 class Work(NamedTuple):
     """Room for 64 super-blocks of ``m`` sub-blocks of ``n`` elements.
 
-    ``x`` and ``w`` (n, LANES): one sub-block of each and the weights of its elements; ``state`` (STATE_ROWS, LANES). What is found
-    for all sub-blocks: ``levels`` uint8 (m, n, LANES), ``scales``, ``minima`` and the sums of weights ``sums``, float32 (m, LANES).
-    What is made of that: ``codes`` and ``minimum_codes`` uint8 (m, LANES), and of each super-block ``d``, ``dmin`` and the mean
-    square ``power``, float32 (LANES,).
+    ``x`` and ``w``, float32 (m, n, LANES): the elements and their weights. What is found of each sub-block: ``levels`` uint8
+    (m, n, LANES), ``scales``, ``minima`` and the sums of weights ``sums``, float32 (m, LANES). What is made of that: ``codes`` and
+    ``minimum_codes``, uint8 (m, LANES), of each super-block ``d`` and ``dmin``, float32 (LANES,), and its bytes ``rows``, uint8
+    (block bytes, LANES). ``state``, float32 (STATE_ROWS, LANES), is the searches' own.
     """
 
     x: Floats
     w: Floats
-    state: Floats
     levels: Bytes
     scales: Floats
     minima: Floats
@@ -42,16 +43,16 @@ class Work(NamedTuple):
     minimum_codes: Bytes
     d: Floats
     dmin: Floats
-    power: Floats
+    rows: Bytes
+    state: Floats
 
 
-def make_work(n: int) -> Work:
-    """Give room for sub-blocks of ``n`` elements, all zeros."""
+def make_work(n: int, nbytes: int) -> Work:
+    """Give room for sub-blocks of ``n`` elements and blocks of ``nbytes``, all zeros."""
     m = SUPER_BLOCK // n
     return Work(
-        x=_floats(n, LANES),
-        w=_floats(n, LANES),
-        state=_floats(STATE_ROWS, LANES),
+        x=_floats(m, n, LANES),
+        w=_floats(m, n, LANES),
         levels=_bytes(m, n, LANES),
         scales=_floats(m, LANES),
         minima=_floats(m, LANES),
@@ -60,7 +61,8 @@ def make_work(n: int) -> Work:
         minimum_codes=_bytes(m, LANES),
         d=_floats(LANES),
         dmin=_floats(LANES),
-        power=_floats(LANES),
+        rows=_bytes(nbytes, LANES),
+        state=_floats(STATE_ROWS, LANES),
     )
 
 
@@ -89,40 +91,23 @@ def clear(state: Floats, first: int, last: int) -> None:
 
 
 @kernel
-def gather(blocks: Floats, j: int, x: Floats) -> None:
-    """Put sub-block ``j`` of each super-block, at most 64, into its lane; lanes left over get zeros."""
-    n = len(x)
-    for lane in range(len(blocks)):
-        row = blocks[lane, n * j : n * j + n]
-        for i in range(n):
-            x[i, lane] = row[i]
-    for lane in range(len(blocks), LANES):
-        for i in range(n):
-            x[i, lane] = _ZERO
+def gather(blocks: Floats, x: Floats) -> None:
+    """Put each super-block, at most 64, into its lane; lanes left over get zeros."""
+    flat = x.reshape(SUPER_BLOCK, LANES)
+    for first in range(0, SUPER_BLOCK, _STRIP):
+        for lane in range(len(blocks)):
+            part = blocks[lane, first : first + _STRIP]
+            for i in range(_STRIP):
+                flat[first + i, lane] = part[i]
+    for i in range(SUPER_BLOCK):
+        for lane in range(len(blocks), LANES):
+            flat[i, lane] = _ZERO
 
 
 @kernel
-def gather_imatrix(imatrix: Floats, first: int, j: int, w: Floats) -> None:
-    """Put the importances of sub-block ``j`` into each lane; lane 0 is super-block ``first`` of all rows together."""
-    n, per_row = len(w), len(imatrix) // SUPER_BLOCK
-    for lane in range(LANES):
-        start = (first + lane) % per_row * SUPER_BLOCK + n * j
-        for i in range(n):
-            w[i, lane] = imatrix[start + i]
-
-
-@kernel
-def weigh_by_power(x: Floats, power: Floats, w: Floats) -> None:
-    """Multiply the importances in ``w`` by ``sqrt(power + x * x)``."""
-    for i in range(len(x)):
-        for lane in range(LANES):
-            w[i, lane] *= np.sqrt(power[lane] + x[i, lane] * x[i, lane])
-
-
-@kernel
-def sum_of_squares(x: Floats) -> np.float32:
-    """Add up the squares from left to right."""
-    total = _ZERO
-    for i in range(len(x)):
-        total += x[i] * x[i]
-    return np.float32(total)
+def scatter(rows: Bytes, raw: Bytes) -> None:
+    """Put the bytes of each lane into its block."""
+    for lane in range(len(raw)):
+        block = raw[lane]
+        for i in range(len(block)):
+            block[i] = rows[i, lane]

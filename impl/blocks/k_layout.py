@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from impl.blocks.codec import Bytes
-from impl.blocks.half import f16_bits_to_f32, f32_to_f16_bits
+from impl.blocks.half import f16_bits_to_f32
 from impl.blocks.kernel import kernel
 
 Q2_K = np.dtype([("scales", "u1", (16,)), ("qs", "u1", (64,)), ("d", "<f2"), ("dmin", "<f2")])
@@ -23,15 +23,6 @@ Q6_K = np.dtype([("ql", "u1", (128,)), ("qh", "u1", (64,)), ("scales", "i1", (16
 def read_half(block: Bytes, at: int) -> np.float32:
     """Give the float16 at byte ``at`` as float32."""
     return f16_bits_to_f32(np.uint16(block[at] | block[at + 1] << 8))
-
-
-@kernel
-def write_half(block: Bytes, at: int, value: np.float32) -> np.float32:
-    """Store ``value`` as float16 at byte ``at``; give what a reader will find there."""
-    bits = f32_to_f16_bits(value)
-    block[at] = bits & 255
-    block[at + 1] = bits >> 8
-    return f16_bits_to_f32(bits)
 
 
 @kernel

@@ -1,73 +1,86 @@
-"""The codes of a super-block, one a byte, packed as the K types store them.
-
-Loops run over the length of a slice, not over a number known beforehand: those of 32 would be unrolled before they could be made
-vector instructions.
+"""The codes of 64 super-blocks packed as the K types store them: ``levels`` of shape (256, LANES), packed bytes (bytes, LANES).
 
 Source: the last loops of ``quantize_row_q*_K_ref`` in ggml/src/ggml-quants.c.
 """
 
 from __future__ import annotations
 
-from impl.blocks.codec import Bytes
+from impl.blocks.codec import Bytes, Floats
+from impl.blocks.half import f16_bits_to_f32, f32_to_f16_bits
+from impl.blocks.k_lanes import LANES
 from impl.blocks.kernel import kernel
 
 
 @kernel
-def pack_pairs(codes: Bytes, packed: Bytes) -> None:
-    """Pack the low 2 bits of 256 codes into 64 bytes: each 32 bytes hold four runs of 32 elements, the first lowest."""
-    for half in range(2):
-        run, out = codes[128 * half : 128 * half + 128], packed[32 * half : 32 * half + 32]
-        for i in range(len(out)):
-            out[i] = run[i] & 3 | (run[i + 32] & 3) << 2 | (run[i + 64] & 3) << 4 | (run[i + 96] & 3) << 6
+def pack_half(d: Floats, packed: Bytes) -> None:
+    """Pack a float16 for each lane, and leave in ``d`` what a reader will find there."""
+    for lane in range(LANES):
+        bits = f32_to_f16_bits(d[lane])
+        packed[0, lane] = bits & 255
+        packed[1, lane] = bits >> 8
+        d[lane] = f16_bits_to_f32(bits)
 
 
 @kernel
-def pack_nibbles(codes: Bytes, packed: Bytes) -> None:
-    """Pack the low 4 bits of 256 codes into 128 bytes: each 32 bytes hold two runs of 32 elements, the first low."""
-    for quarter in range(4):
-        run, out = codes[64 * quarter : 64 * quarter + 64], packed[32 * quarter : 32 * quarter + 32]
-        for i in range(len(out)):
-            out[i] = run[i] & 15 | (run[i + 32] & 15) << 4
+def pack_pairs(levels: Bytes, packed: Bytes) -> None:
+    """Pack the low 2 bits of the codes into 64 bytes: each 32 bytes hold four runs of 32 elements, the first lowest."""
+    for i in range(64):
+        first = i // 32 * 128 + i % 32
+        for lane in range(LANES):
+            low = levels[first, lane] & 3 | (levels[first + 32, lane] & 3) << 2
+            packed[i, lane] = low | (levels[first + 64, lane] & 3) << 4 | (levels[first + 96, lane] & 3) << 6
 
 
 @kernel
-def pack_bit(codes: Bytes, bit: int, packed: Bytes) -> None:
-    """Collect bit ``bit`` of 256 codes in 32 bytes: run j of 32 elements has bit j of each byte."""
-    packed[:] = 0
-    for j in range(8):
-        run = codes[32 * j : 32 * j + 32]
-        for i in range(len(run)):
-            packed[i] |= (run[i] >> bit & 1) << j
+def pack_nibbles(levels: Bytes, packed: Bytes) -> None:
+    """Pack the low 4 bits of the codes into 128 bytes: each 32 bytes hold two runs of 32 elements, the first low."""
+    for i in range(128):
+        first = i // 32 * 64 + i % 32
+        for lane in range(LANES):
+            packed[i, lane] = levels[first, lane] & 15 | (levels[first + 32, lane] & 15) << 4
 
 
 @kernel
-def pack_six_bits(codes: Bytes, low: Bytes, high: Bytes) -> None:
-    """Pack 256 codes of 6 bits as Q6_K does: nibbles into 128 bytes, upper pairs into 64."""
-    for half in range(2):
-        run, nibbles, pairs = (
-            codes[128 * half : 128 * half + 128],
-            low[64 * half : 64 * half + 64],
-            high[32 * half : 32 * half + 32],
-        )
-        for i in range(len(nibbles)):
-            nibbles[i] = run[i] & 15 | (run[i + 64] & 15) << 4
-        for i in range(len(pairs)):
-            pairs[i] = run[i] >> 4 | run[i + 32] >> 4 << 2 | run[i + 64] >> 4 << 4 | run[i + 96] >> 4 << 6
+def pack_bit(levels: Bytes, bit: int, packed: Bytes) -> None:
+    """Collect bit ``bit`` of the codes in 32 bytes: run j of 32 elements has bit j of each byte."""
+    for i in range(32):
+        for lane in range(LANES):
+            packed[i, lane] = 0
+        for j in range(8):
+            for lane in range(LANES):
+                packed[i, lane] |= (levels[32 * j + i, lane] >> bit & 1) << j
+
+
+@kernel
+def pack_six_bits(levels: Bytes, low: Bytes, high: Bytes) -> None:
+    """Pack codes of 6 bits as Q6_K does: nibbles into 128 bytes, upper pairs into 64."""
+    for i in range(128):
+        first = i // 64 * 128 + i % 64
+        for lane in range(LANES):
+            low[i, lane] = levels[first, lane] & 15 | (levels[first + 64, lane] & 15) << 4
+    for i in range(64):
+        first = i // 32 * 128 + i % 32
+        for lane in range(LANES):
+            pairs = levels[first, lane] >> 4 | levels[first + 32, lane] >> 4 << 2
+            high[i, lane] = pairs | levels[first + 64, lane] >> 4 << 4 | levels[first + 96, lane] >> 4 << 6
 
 
 @kernel
 def pack_scales_and_minima(scales: Bytes, minima: Bytes, packed: Bytes) -> None:
-    """Pack eight of each, 6 bits wide, into the 12 bytes of a Q4_K or Q5_K; of a wider one the low bits go where ggml puts them."""
+    """Pack eight of each, 6 bits wide, into the 12 bytes of a Q4_K or Q5_K; of a wider one the bits fall where they do in ggml."""
     for j in range(4):
-        packed[j] = scales[j] | scales[j + 4] >> 4 << 6
-        packed[j + 4] = minima[j] | minima[j + 4] >> 4 << 6
-        packed[j + 8] = scales[j + 4] & 15 | (minima[j + 4] & 15) << 4
+        for lane in range(LANES):
+            packed[j, lane] = scales[j, lane] | scales[j + 4, lane] >> 4 << 6
+            packed[j + 4, lane] = minima[j, lane] | minima[j + 4, lane] >> 4 << 6
+            packed[j + 8, lane] = scales[j + 4, lane] & 15 | (minima[j + 4, lane] & 15) << 4
 
 
 @kernel
 def pack_signed_scales(codes: Bytes, packed: Bytes) -> None:
     """Pack sixteen scales, 0 to 63, into the 12 bytes of a Q3_K."""
-    for j in range(8):
-        packed[j] = codes[j] & 15 | (codes[j + 8] & 15) << 4
-    for j in range(4):
-        packed[j + 8] = codes[j] >> 4 | codes[j + 4] >> 4 << 2 | codes[j + 8] >> 4 << 4 | codes[j + 12] >> 4 << 6
+    for lane in range(LANES):
+        for j in range(8):
+            packed[j, lane] = codes[j, lane] & 15 | (codes[j + 8, lane] & 15) << 4
+        for j in range(4):
+            pairs = codes[j, lane] >> 4 | codes[j + 4, lane] >> 4 << 2
+            packed[j + 8, lane] = pairs | codes[j + 8, lane] >> 4 << 4 | codes[j + 12, lane] >> 4 << 6

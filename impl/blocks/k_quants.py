@@ -14,19 +14,19 @@ import numpy as np
 from impl.blocks.codec import Blocks, Bytes, Codec, Floats, raw_bytes
 from impl.blocks.k_dequantize import dequantize_q2_k, dequantize_q3_k, dequantize_q4_k, dequantize_q5_k, dequantize_q6_k
 from impl.blocks.k_dot import Input, dot_q2_k, dot_q3_k, dot_q4_k, dot_q5_k, dot_q6_k, input_of
-from impl.blocks.k_lanes import SUPER_BLOCK, Work, make_work
+from impl.blocks.k_lanes import SUPER_BLOCK
 from impl.blocks.k_layout import Q2_K, Q3_K, Q4_K, Q5_K, Q6_K
 from impl.blocks.k_quantize import quantize_q2_k, quantize_q3_k, quantize_q4_k, quantize_q5_k, quantize_q6_k
 from impl.types import by_name
 
-_Quantize = Callable[[Floats, Floats | None, Bytes, Work], None]
+_Quantize = Callable[[Floats, Floats | None, Bytes], None]
 _Dequantize = Callable[[Bytes, Floats], None]
 _Dot = Callable[[Bytes, Input, Floats], None]
 
 
-def _codec(name: str, layout: np.dtype[Any], sub_block: int, quantize: _Quantize, dequantize: _Dequantize, dot: _Dot) -> Codec:
+def _codec(name: str, layout: np.dtype[Any], quantize: _Quantize, dequantize: _Dequantize, dot: _Dot) -> Codec:
     def quantize_rows(x: Floats, imatrix: Floats | None, out: Blocks) -> None:
-        quantize(x.reshape(-1, SUPER_BLOCK), imatrix, raw_bytes(out), make_work(sub_block))
+        quantize(x.reshape(-1, SUPER_BLOCK), imatrix, raw_bytes(out))
 
     def dequantize_blocks(blocks: Blocks, out: Floats) -> None:
         dequantize(raw_bytes(blocks), out)
@@ -49,9 +49,9 @@ def _codec(name: str, layout: np.dtype[Any], sub_block: int, quantize: _Quantize
 
 
 CODECS = (
-    _codec("Q2_K", Q2_K, 16, quantize_q2_k, dequantize_q2_k, dot_q2_k),
-    _codec("Q3_K", Q3_K, 16, quantize_q3_k, dequantize_q3_k, dot_q3_k),
-    _codec("Q4_K", Q4_K, 32, quantize_q4_k, dequantize_q4_k, dot_q4_k),
-    _codec("Q5_K", Q5_K, 32, quantize_q5_k, dequantize_q5_k, dot_q5_k),
-    _codec("Q6_K", Q6_K, 16, quantize_q6_k, dequantize_q6_k, dot_q6_k),
+    _codec("Q2_K", Q2_K, quantize_q2_k, dequantize_q2_k, dot_q2_k),
+    _codec("Q3_K", Q3_K, quantize_q3_k, dequantize_q3_k, dot_q3_k),
+    _codec("Q4_K", Q4_K, quantize_q4_k, dequantize_q4_k, dot_q4_k),
+    _codec("Q5_K", Q5_K, quantize_q5_k, dequantize_q5_k, dot_q5_k),
+    _codec("Q6_K", Q6_K, quantize_q6_k, dequantize_q6_k, dot_q6_k),
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from impl.blocks.codec import Bytes, Floats
-from impl.blocks.k_lanes import LANES, clear, level
+from impl.blocks.k_lanes import LANES, Work, clear, level
 from impl.blocks.kernel import kernel
 
 # Rows of the state: SCALE is the result, the rest is the search's own.
@@ -22,6 +22,28 @@ _TENTH = np.float32(0.1)
 _ALL_ZERO = np.float32(1e-15)
 _FURTHEST = 9
 _ROUNDS = 5
+
+
+@kernel
+def search_symmetric(work: Work, half: np.int32) -> None:
+    """Find scale, sum of weights and codes of every sub-block in ``work``, whose weights are there."""
+    for j in range(len(work.x)):
+        fit_symmetric(work.x[j], work.w[j], work.levels[j], work.state, half)
+        for lane in range(LANES):
+            work.scales[j, lane] = work.state[SCALE, lane]
+            work.sums[j, lane] = _ZERO
+        for i in range(work.x.shape[1]):
+            for lane in range(LANES):
+                work.sums[j, lane] += work.w[j, i, lane]
+
+
+@kernel
+def search_by_descent(work: Work, half: np.int32) -> None:
+    """Find scale and codes of every sub-block in ``work``; its weights are not looked at, and overwritten."""
+    for j in range(len(work.x)):
+        fit_by_descent(work.x[j], work.w[j], work.levels[j], work.state, half)
+        for lane in range(LANES):
+            work.scales[j, lane] = work.state[SCALE, lane]
 
 
 @kernel
@@ -130,7 +152,7 @@ def _descend(x: Floats, codes: Floats, state: Floats, half: np.int32) -> int:
         _move(x, codes, state, half, i + 1, _OTHER_LX, _SUM_LX)
     moves = 0
     for lane in range(LANES):
-        moves += np.int32(state[_MOVES, lane])
+        moves += int(state[_MOVES, lane])
     return moves
 
 
