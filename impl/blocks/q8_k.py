@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from impl.blocks.codec import Blocks, Codec, Floats
+from impl.blocks.codec import Blocks, Bytes, Codec, Floats, raw_bytes
 from impl.blocks.kernel import kernel
 from impl.blocks.nearest import nearest
 from impl.types import by_name
@@ -68,8 +68,16 @@ def _quantize_q8_k(x: Floats, out: Blocks) -> None:
     _quantize(x, out["d"], out["qs"], out["bsums"])
 
 
+@kernel
+def _dequantize(d: Floats, raw: Bytes, out: Floats) -> None:
+    for block in range(len(raw)):
+        scale, quants, row = d[block], raw[block, 4:260].view(np.int8), out[block]
+        for i in range(len(quants)):
+            row[i] = scale * np.float32(quants[i])
+
+
 def _dequantize_q8_k(blocks: Blocks, out: Floats) -> None:
-    np.multiply(blocks["qs"], blocks["d"][:, np.newaxis], out=out)
+    _dequantize(np.ascontiguousarray(blocks["d"]), raw_bytes(blocks), out)
 
 
 CODECS = (Codec(by_name("Q8_K"), Q8_K, dequantize=_dequantize_q8_k, quantize_ref=_quantize_q8_k, compiled=True),)
