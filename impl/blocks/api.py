@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
@@ -48,59 +49,91 @@ def quantize(
     imatrix: npt.NDArray[Any] | None = None,
     *,
     reference: bool = False,
+    threads: int = 1,
+    out: Bytes | None = None,
 ) -> Bytes:
     """Quantize float32 ``rows`` of shape (..., cols), as ``ggml_quantize_chunk`` does (Q8_1, Q8_K: as their ``_ref`` functions).
 
     ``imatrix``: float32 of shape (cols,), the importance of each column. Where ggml takes no heed of it (F32, F16, BF16,
     Q8_0 ...), neither does this. ``reference``: as the type's ``quantize_row_*_ref`` does, which differs for IQ4_NL alone.
+    ``threads``: how many work at it. ``out``: where the result goes, of its shape and dtype and in one piece; a buffer that is used
+    again saves the time that fresh memory takes.
 
     Returns:
         uint8 of shape (..., row bytes).
 
     Raises:
-        InputError: not float32, a row that is no multiple of the block, or an imatrix of another length.
+        InputError: not float32, a row that is no multiple of the block, an imatrix of another length, an ``out`` that does not
+            fit, no threads, or numbers that ggml does not quantize.
         UnsupportedError: the type is not done here, or not with (or without) an imatrix.
 
     """
     found = codec(type)
-    if not (found.quantize or found.quantize_rows or found.quantize_ref):
-        raise unsupported("quantize", type)
     cols = float_cols(rows, "rows", found)
-    if imatrix is not None:
-        _check_imatrix(imatrix, cols, found)
-    elif found.needs_imatrix:
-        raise UnsupportedError(f"{type} is quantized with an imatrix only: float32 of shape ({cols},)")
+    _check_can_quantize(found, imatrix, cols)
+    _check_threads(threads)
     blocks = _blocks_of(rows, found)
     if found.check is not None and blocks.size:
         found.check(blocks.reshape(-1, cols), found.type)
-    out = np.empty(len(blocks), found.layout)
+    result = _result(out, (*rows.shape[:-1], found.type.row_bytes(cols)), np.uint8)
+    filled = result.reshape(-1).view(found.layout)
     if found.quantize_ref and (reference or not (found.quantize or found.quantize_rows)):
-        _quantize_blocks(found.quantize_ref, found, blocks, out)
+        _in_pieces(
+            found.quantize_ref, blocks, filled, [slice(None)] if found.ref_whole else _pieces(len(blocks), found, threads), threads
+        )
     elif found.quantize_rows and (imatrix is not None or not found.quantize):
-        _quantize_rows(found.quantize_rows, blocks.reshape(-1, cols), imatrix, out)
+        _quantize_rows(found.quantize_rows, blocks.reshape(-1, cols), imatrix, filled, threads)
     elif found.quantize:
-        _quantize_blocks(found.quantize, found, blocks, out)
-    return out.view(np.uint8).reshape(*rows.shape[:-1], found.type.row_bytes(cols))
+        _in_pieces(found.quantize, blocks, filled, _pieces(len(blocks), found, threads), threads)
+    return result
 
 
-def _quantize_blocks(function: Callable[[Floats, Blocks], None], found: Codec, blocks: Floats, out: Blocks) -> None:
-    for piece in [slice(None)] if found.ref_whole else _pieces(len(blocks), found):
-        _quietly(function, blocks[piece], out[piece])
+def _check_can_quantize(found: Codec, imatrix: npt.NDArray[Any] | None, cols: int) -> None:
+    if not (found.quantize or found.quantize_rows or found.quantize_ref):
+        raise unsupported("quantize", found.type.name)
+    if imatrix is not None:
+        _check_imatrix(imatrix, cols, found)
+    elif found.needs_imatrix:
+        raise UnsupportedError(f"{found.type.name} is quantized with an imatrix only: float32 of shape ({cols},)")
 
 
 def _quantize_rows(
-    function: Callable[[Floats, Floats | None, Blocks], None], rows: Floats, imatrix: npt.NDArray[Any] | None, out: Blocks
+    function: Callable[[Floats, Floats | None, Blocks], None],
+    rows: Floats,
+    imatrix: npt.NDArray[Any] | None,
+    out: Blocks,
+    threads: int,
 ) -> None:
-    if rows.size:
-        weights = None if imatrix is None else np.ascontiguousarray(imatrix)
-        _quietly(function, rows, weights, out.reshape(len(rows), -1))
+    if not rows.size:
+        return
+    weights = None if imatrix is None else np.ascontiguousarray(imatrix)
+    filled = out.reshape(len(rows), -1)
+    if threads == 1:
+        _quietly(function, rows, weights, filled)
+        return
+    step = -(-len(rows) // threads)
+    try:
+        _each(_slices(len(rows), step), lambda piece: _quietly(function, rows[piece], weights, filled[piece]), threads)
+    except InputError:  # its row is counted from the piece's first one: say it again, of the whole
+        _quietly(function, rows, weights, filled)
 
 
-def dequantize(type: str, data: BytesLike, shape: Sequence[int]) -> Floats:  # noqa: A002 - ggml's word
+def dequantize(
+    type: str,  # noqa: A002 - ggml's word
+    data: BytesLike,
+    shape: Sequence[int],
+    *,
+    threads: int = 1,
+    out: Floats | None = None,
+) -> Floats:
     """Turn the bytes of blocks into float32 of ``shape`` (row-major, a row last), as ggml's ``dequantize_row_*`` does.
 
+    ``threads``: how many work at it. ``out``: where the result goes, of its shape and dtype and in one piece; a buffer that is used
+    again saves the time that fresh memory takes.
+
     Raises:
-        InputError: a row that is no multiple of the block, or bytes that are more or fewer than ``shape`` needs.
+        InputError: a row that is no multiple of the block, bytes that are more or fewer than ``shape`` needs, an ``out`` that does
+            not fit, or no threads.
         UnsupportedError: the type is not done here.
 
     """
@@ -108,11 +141,40 @@ def dequantize(type: str, data: BytesLike, shape: Sequence[int]) -> Floats:  # n
     if found.dequantize is None:
         raise unsupported("dequantize", type)
     _check_row(shape[-1] if len(shape) else 1, found)
+    _check_threads(threads)
     blocks = records(data, math.prod(shape) // found.type.block, found)
-    out = np.empty((len(blocks), found.type.block), np.float32)
-    for piece in _pieces(len(blocks), found):
-        _quietly(found.dequantize, blocks[piece], out[piece])
-    return out.reshape(shape)
+    result = _result(out, tuple(shape), np.float32)
+    filled = result.reshape(len(blocks), found.type.block)
+    _in_pieces(found.dequantize, blocks, filled, _pieces(len(blocks), found, threads), threads)
+    return result
+
+
+def _in_pieces(
+    function: Callable[[Any, Any], None], source: npt.NDArray[Any], out: npt.NDArray[Any], pieces: Iterable[slice], threads: int
+) -> None:
+    """Call ``function`` for each piece of ``source`` and of ``out``."""
+    _each(pieces, lambda piece: _quietly(function, source[piece], out[piece]), threads)
+
+
+def _each(pieces: Iterable[slice], work: Callable[[slice], object], threads: int) -> None:
+    """Do ``work`` for each piece; compiled loops and numpy run without the interpreter's lock."""
+    if threads == 1:
+        for piece in pieces:
+            work(piece)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        for _ in pool.map(work, pieces):
+            pass  # takes the results, so that an error in a thread is raised here
+
+
+def _result(out: npt.NDArray[Any] | None, shape: tuple[int, ...], dtype: type[np.generic]) -> npt.NDArray[Any]:
+    """Give ``out``, if it can take the result, or make an array for it."""
+    if out is None:
+        return np.empty(shape, dtype)
+    if out.shape != shape or out.dtype != dtype or not (out.flags.c_contiguous and out.flags.writeable):
+        wanted = f"{np.dtype(dtype)} of shape {shape}, in one piece and writeable"
+        raise InputError(f"out must be {wanted}, not {out.dtype} of shape {out.shape} with strides {out.strides}")
+    return out
 
 
 def dot(type: str, weights: BytesLike, x: npt.NDArray[Any]) -> Floats:  # noqa: A002 - ggml's word
@@ -164,8 +226,13 @@ def _quietly(function: Callable[..., Any], *arguments: Any) -> Any:
         return function(*arguments)
 
 
-def _pieces(count: int, found: Codec) -> Iterator[slice]:
-    step = (COMPILED_PIECE if found.compiled else PIECE) // found.type.block
+def _pieces(count: int, found: Codec, threads: int = 1) -> Iterator[slice]:
+    """Cut ``count`` blocks into pieces of a good size, or smaller ones so that each thread has its share."""
+    good = (COMPILED_PIECE if found.compiled else PIECE) // found.type.block
+    return _slices(count, max(1, min(good, -(-count // threads))))
+
+
+def _slices(count: int, step: int) -> Iterator[slice]:
     return (slice(start, start + step) for start in range(0, count, step))
 
 
@@ -188,6 +255,11 @@ def float_cols(rows: npt.NDArray[Any], what: str, found: Codec) -> int:
 def _check_row(cols: int, found: Codec) -> None:
     if cols % found.type.block:
         raise InputError(f"a row of {cols} elements is no multiple of {found.type.block}, the block of {found.type.name}")
+
+
+def _check_threads(threads: int) -> None:
+    if threads < 1:
+        raise InputError(f"threads must be 1 or more, not {threads}")
 
 
 def _check_imatrix(imatrix: npt.NDArray[Any], cols: int, found: Codec) -> None:
