@@ -20,7 +20,7 @@ from impl.types import by_name
 
 # Elements worked on at a time: the piece and what is made from it (about three times 128 KiB) stay in a core's second-level cache.
 PIECE = 32768
-# The same for compiled loops, which make no arrays on the way: a call's own cost must not show.
+# The same for compiled quantizers, of which a call's own cost would show.
 COMPILED_PIECE = 1 << 20
 
 BytesLike = bytes | bytearray | memoryview | npt.NDArray[Any]
@@ -145,7 +145,9 @@ def dequantize(
     blocks = records(data, math.prod(shape) // found.type.block, found)
     result = _result(out, tuple(shape), np.float32)
     filled = result.reshape(len(blocks), found.type.block)
-    _in_pieces(found.dequantize, blocks, filled, _pieces(len(blocks), found, threads), threads)
+    # Compiled loops go through memory once, without anything on the way: the fewer the pieces the better.
+    pieces = _slices(len(blocks), -(-len(blocks) // threads) or 1) if found.compiled else _pieces(len(blocks), found, threads)
+    _in_pieces(found.dequantize, blocks, filled, pieces, threads)
     return result
 
 

@@ -32,7 +32,8 @@ class Codec:
     ``quantize``'s shapes, is ggml's ``_ref`` function where that gives other bytes than the normal path; with ``ref_whole`` it
     has to see all blocks at once. ``needs_imatrix``: ggml does not quantize the type without one. ``check(rows, type)`` sees
     all rows, float32 of shape (rows, cols), before any is quantized, and raises InputError for numbers that it cannot be made of.
-    ``compiled``: its functions go through memory once, so that they are given larger pieces. What they read is read-only.
+    ``compiled``: its functions are compiled loops that go through memory once; they are given larger pieces. What they read is
+    read-only.
     """
 
     type: TensorType
