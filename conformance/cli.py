@@ -264,6 +264,27 @@ def inspect(file: Path, color: str, tensor: str | None, values: int, show_all: b
 
 
 @main.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@_json
+@_color
+@_one_screen
+def scan(file: Path, color: str, as_json: bool) -> int:
+    """Look at every block of a file: broken, lost and coarse scales, values that are no numbers, blocks of zeros.
+
+    \b
+    Exit codes: 0 nothing is wrong; 1 something is (docs/scales.md says what).
+
+    \b
+    Examples:
+      gguf-conformance scan model.gguf
+      gguf-conformance scan model.gguf --json | jq '.tensors[] | select(.found)'
+    """
+    from conformance.commands import scan_command
+
+    return scan_command(file, color, as_json=as_json)
+
+
+@main.command()
 @_select
 @_cases
 @_one_screen
@@ -273,6 +294,32 @@ def fetch(select: tuple[str, ...], cases: Path | None) -> int:
     from conformance.run.setup import Options
 
     return fetch_command(Options((), select, cases=cases))
+
+
+@main.group()
+def bench() -> None:
+    """Measure how long the reference takes beside llama.cpp."""
+
+
+@bench.command("blocks")
+@click.option("--type", "-t", "types", multiple=True, metavar="TYPE", help="Only this type (Q4_K). May be given several times.")
+@click.option(
+    "--seconds", default=2.0, type=click.FloatRange(0), help="How long to measure each op of each type.", show_default=True
+)
+@click.option("--threads", multiple=True, default=(1, 2), type=click.IntRange(1), help="With how many threads.", show_default=True)
+@_json
+@_one_screen
+def bench_block_types(types: tuple[str, ...], seconds: float, threads: tuple[int, ...], as_json: bool) -> int:
+    """Measure quantize and dequantize of every type against ggml's own, in turn and on the same data (docs/benchmarks.md).
+
+    \b
+    Examples:
+      gguf-conformance bench blocks --type Q4_K --type Q6_K
+      gguf-conformance bench blocks --seconds 0.5 --threads 1 --json > blocks.json
+    """
+    from conformance.bench.command import bench_blocks
+
+    return bench_blocks(types, seconds, threads, as_json=as_json)
 
 
 @main.command("build-authority")

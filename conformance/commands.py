@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import cast
@@ -21,6 +22,9 @@ from conformance.report.terminal import TerminalView
 from conformance.report.write import prepare_folder, write_reports
 from conformance.run.engine import run
 from conformance.run.setup import Options, live_authorities, load_cases, locator, make_plan
+
+# Seconds that a step may take before it tells how far it is.
+_PATIENCE = 2
 
 
 def run_command(options: Options, folder: Path | None, color: str) -> int:
@@ -152,6 +156,37 @@ def doctor_command(color: str, *, as_json: bool) -> int:
     else:
         render(checks, make_console(sys.stdout, cast("Color", color), None))
     return exit_code(checks)
+
+
+def scan_command(file: Path, color: str, *, as_json: bool) -> int:
+    """Print what is remarkable in a file's blocks; 1 where something is wrong."""
+    from conformance.scan import scan, to_json
+    from conformance.scan_view import render
+
+    with _percentage("scanning") as told:
+        scanned = scan(file, told)
+    if as_json:
+        sys.stdout.write(to_json(scanned) + "\n")
+    else:
+        render(scanned, make_console(sys.stdout, cast("Color", color), None))
+    return EXIT_DIVERGENCE if scanned.found else EXIT_OK
+
+
+@contextmanager
+def _percentage(phase: str) -> Iterator[Callable[[int, int], None]]:
+    """Tell on stderr how far a step is, once it has taken two seconds, where somebody watches; in the end leave the line empty."""
+    began, watched = time.monotonic(), sys.stderr.isatty()
+
+    def told(done: int, total: int) -> None:
+        if watched and time.monotonic() - began > _PATIENCE:
+            sys.stderr.write(f"\r{phase}: {100 * done // max(total, 1)}%")
+            sys.stderr.flush()
+
+    try:
+        yield told
+    finally:
+        if watched:
+            sys.stderr.write("\r\x1b[K")
 
 
 def fetch_command(options: Options) -> int:

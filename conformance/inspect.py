@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -97,22 +99,33 @@ def describe(path: Path, *, tensor: str | None = None, values: int = VALUES, who
     """
     if values < 0:
         raise UsageError(f"{values} values asked for", hint="give 0 or more")
-    try:
-        file = impl.open(_regular(path))
+    with opened(path) as file:
         found = _find(file, tensor, path) if tensor is not None else None
-        size = path.stat().st_size
         return Description(
             path=str(path),
-            size=size,
+            size=path.stat().st_size,
             version=file.version,
             alignment=file.alignment,
             data_offset=file.data_offset,
             metadata=tuple(_entry(file.metadata, key, None if whole else values) for key in file.metadata),
             tensors=tuple(_tensor(one, file) for one in file.tensors),
             values=_values(found, file, values) if found is not None else None,
-            problem=_problem(file),
+            problem=missing_data(file),
             whole=whole,
         )
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[impl.File]:
+    """Open ``path``, and tell what the reference raises, then or later, as an error with the bytes at fault.
+
+    Raises:
+        BrokenFileError: the header is refused, or bytes that are asked for are missing.
+        UsageError: the path cannot be read.
+
+    """
+    try:
+        yield impl.open(_regular(path))
     except impl.GgufError as error:
         raise _broken(path, error) from error
     except OSError as error:
@@ -133,7 +146,8 @@ def _regular(path: Path) -> Path:
     return path
 
 
-def _problem(file: impl.File) -> str:
+def missing_data(file: impl.File) -> str:
+    """Say where data ends too early; an empty text where it is all there."""
     try:
         file.check_load()
     except impl.GgufError as error:
@@ -245,21 +259,22 @@ def to_json(description: Description) -> str:
     """Give the description as JSON: 64-bit sizes and all values as strings, text that is not UTF-8 as ``{"hex": "fffe"}``."""
     tree = msgspec.to_builtins(description)
     for entry in tree["metadata"]:
-        entry["values"] = [_json_text(value) for value in entry["values"]]
-        entry["key"] = _json_text(entry["key"])
+        entry["values"] = [json_text(value) for value in entry["values"]]
+        entry["key"] = json_text(entry["key"])
     values = tree["values"]
     for tensor in [*tree["tensors"], *([values["tensor"]] if values else [])]:
-        tensor["name"] = _json_text(tensor["name"])
+        tensor["name"] = json_text(tensor["name"])
         tensor["ne"] = [str(dim) for dim in tensor["ne"]]
         for field in ("offset", "at", "nbytes"):
             tensor[field] = str(tensor[field])
     if values:
         values["elements"] = str(values["elements"])
-    tree["path"] = _json_text(tree["path"])
+    tree["path"] = json_text(tree["path"])
     return msgspec.json.format(msgspec.json.encode(tree), indent=2).decode()
 
 
-def _json_text(text: str) -> str | dict[str, str]:
+def json_text(text: str) -> str | dict[str, str]:
+    """Give text out of a file as JSON can hold it: as it is, or what is not UTF-8 as ``{"hex": "fffe"}``."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

@@ -44,7 +44,7 @@ def _summary(description: Description) -> Iterator[Text]:
     tensors = description.tensors
     parameters = sum(math.prod(tensor.ne) for tensor in tensors)
     types = ", ".join(f"{kind} {number(count)}" for kind, count in Counter(tensor.type for tensor in tensors).most_common())
-    yield Text.assemble((_shown(description.path), _HEAD), f" · GGUF {description.version} · {plural(description.size, 'byte')}")
+    yield Text.assemble((shown(description.path), _HEAD), f" · GGUF {description.version} · {plural(description.size, 'byte')}")
     yield Text(f"alignment {description.alignment} · data at {number(description.data_offset)}")
     counts = f"{plural(len(description.metadata), 'pair')} · {plural(len(tensors), 'tensor')} · {plural(parameters, 'element')}"
     yield Text(f"{counts} · {types}" if types else counts)
@@ -55,8 +55,8 @@ def _metadata(description: Description) -> Iterator[Text]:
         return
     yield Text("metadata", style=_HEAD)
     limit = None if description.whole else _CHARACTERS
-    rows = [(_shown(entry.key), _type(entry), _entry_values(entry, limit)) for entry in description.metadata]
-    yield from _table(rows, "<<<")
+    rows = [(shown(entry.key), _type(entry), _entry_values(entry, limit)) for entry in description.metadata]
+    yield from table(rows, "<<<")
     yield Text()
 
 
@@ -66,15 +66,15 @@ def _type(entry: Entry) -> str:
 
 def _entry_values(entry: Entry, limit: int | None) -> str:
     is_text = "str" in (entry.type, entry.items)
-    shown = ", ".join(_quoted(value, limit) if is_text else value for value in entry.values)
+    values = ", ".join(_quoted(value, limit) if is_text else value for value in entry.values)
     left_out = entry.count - len(entry.values)
-    return f"{shown}{', ' if shown else ''}… {number(left_out)} more" if left_out else shown
+    return f"{values}{', ' if values else ''}… {number(left_out)} more" if left_out else values
 
 
 def _quoted(text: str, limit: int | None) -> str:
     if limit is None or len(text) <= limit:
-        return f'"{_shown(text)}"'
-    return f'"{_shown(text[:limit])}"… ({plural(len(text), "character")})'
+        return f'"{shown(text)}"'
+    return f'"{shown(text[:limit])}"… ({plural(len(text), "character")})'
 
 
 def _tensors(tensors: Sequence[TensorEntry]) -> Iterator[Text]:
@@ -82,8 +82,8 @@ def _tensors(tensors: Sequence[TensorEntry]) -> Iterator[Text]:
         yield Text("no tensors", style=_HEAD)
         return
     yield Text("tensors (ne fastest first, at from the file's start)", style=_HEAD)
-    rows = [(number(one.index), _shown(one.name), one.type, _ne(one), number(one.at), number(one.nbytes)) for one in tensors]
-    yield from _table([("#", "name", "type", "ne", "at", "bytes"), *rows], "><<>>>")
+    rows = [(number(one.index), shown(one.name), one.type, _ne(one), number(one.at), number(one.nbytes)) for one in tensors]
+    yield from table([("#", "name", "type", "ne", "at", "bytes"), *rows], "><<>>>")
 
 
 def _ne(tensor: TensorEntry) -> str:
@@ -93,8 +93,8 @@ def _ne(tensor: TensorEntry) -> str:
 def _tensor_values(values: TensorValues) -> Iterator[Text]:
     tensor = values.tensor
     where = f"ne {_ne(tensor)} · {plural(tensor.nbytes, 'byte')} at {number(tensor.at)}"
-    yield Text.assemble((f"tensor {tensor.index} {_shown(tensor.name)}", _HEAD), f" · {tensor.type} · {where}")
-    yield from _table([(number(index), one.value, one.bits) for index, one in enumerate(values.values)], ">><")
+    yield Text.assemble((f"tensor {tensor.index} {shown(tensor.name)}", _HEAD), f" · {tensor.type} · {where}")
+    yield from table([(number(index), one.value, one.bits) for index, one in enumerate(values.values)], ">><")
     left_out = values.elements - len(values.values)
     if values.note:
         yield Text(f"  {one_line(values.note)}", style=_CALM)
@@ -102,7 +102,7 @@ def _tensor_values(values: TensorValues) -> Iterator[Text]:
         yield Text(f"  … {number(left_out)} more", style=_CALM)
 
 
-def _table(rows: Sequence[tuple[str, ...]], align: str) -> Iterator[Text]:
+def table(rows: Sequence[tuple[str, ...]], align: str) -> Iterator[Text]:
     """Lay rows out in columns, two spaces apart; ``align`` has ``<`` or ``>`` for each column."""
     widths = [max((cell_len(cell) for cell in column), default=0) for column in zip(*rows, strict=True)]
     for row in rows:
@@ -113,6 +113,6 @@ def _table(rows: Sequence[tuple[str, ...]], align: str) -> Iterator[Text]:
         yield Text(f"  {'  '.join(cells)}".rstrip())
 
 
-def _shown(text: str) -> str:
+def shown(text: str) -> str:
     r"""Give text out of the file as one safe line; a byte that is not UTF-8 becomes ``\xff``."""
     return one_line(text.translate(_ESCAPED_BYTES))

@@ -133,3 +133,8 @@ def is_infinite(field: ScaleField, magnitude: Bits) -> Mask:
 def is_nan(field: ScaleField, magnitude: Bits) -> Mask:
     """Tell which scales are NaN."""
     return np.asarray(magnitude >= field.form.nan)
+
+
+def of_blocks(mask: Mask) -> Mask:
+    """Tell of which blocks any scale is marked, from a mask of shape (blocks, entries)."""
+    return mask[:, 0] if mask.shape[1] == 1 else np.asarray(mask.any(axis=1))

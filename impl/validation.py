@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from impl.errors import InputError
-from impl.scales import E8M0, F64, FIELDS, Mask, ScaleField, is_nan, magnitudes, scale_dtype, stored_bits
+from impl.scales import E8M0, F64, FIELDS, Mask, ScaleField, is_nan, magnitudes, of_blocks, scale_dtype, stored_bits
 from impl.types import TensorType, by_name
 
 # Blocks looked at in one go: what is made of them stays small, however large the data is.
@@ -47,13 +47,13 @@ def validate(type: str, data: BytesLike) -> BadBlock | None:  # noqa: A002 - ggm
     """
     kind = by_name(type)
     if type in NO_RULE:
-        return BadBlock(0, "", f"ggml has no rule for {type} and refuses all of it")
+        return _no_rule(kind, 0)
     blocks = scale_records(kind, data)
     for start in range(0, len(blocks), PIECE):
         piece = blocks[start : start + PIECE]
         refused = refused_blocks(kind, piece)
         if refused.any():
-            return _bad_block(kind, piece, int(refused.argmax()), start)
+            return bad_block(kind, piece, int(refused.argmax()), start)
     return None
 
 
@@ -75,14 +75,21 @@ def refused_blocks(kind: TensorType, blocks: npt.NDArray[Any]) -> Mask:
     refused = np.full(len(blocks), kind.name in NO_RULE)
     for field in FIELDS[kind.name]:
         if field.form.validated:
-            refused |= (magnitudes(field, blocks) >= field.form.infinite).any(axis=1)
+            refused |= of_blocks(magnitudes(field, blocks) >= field.form.infinite)
     return refused
 
 
-def _bad_block(kind: TensorType, piece: npt.NDArray[Any], index: int, start: int) -> BadBlock:
-    block = piece[index : index + 1]
+def bad_block(kind: TensorType, blocks: npt.NDArray[Any], index: int, start: int) -> BadBlock:
+    """Say what is wrong with block ``index`` of ``blocks``, one that is refused; ``start`` is the number of the first of them."""
+    if kind.name in NO_RULE:
+        return _no_rule(kind, start + index)
+    block = blocks[index : index + 1]
     field = next(one for one in FIELDS[kind.name] if (magnitudes(one, block) >= one.form.infinite).any())
     return BadBlock(start + index, field.name, f"{field.name} is {_shown(field, block)}")
+
+
+def _no_rule(kind: TensorType, block: int) -> BadBlock:
+    return BadBlock(block, "", f"ggml has no rule for {kind.name} and refuses all of it")
 
 
 def _shown(field: ScaleField, block: npt.NDArray[Any]) -> str:
