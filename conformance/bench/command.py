@@ -1,0 +1,29 @@
+"""``bench blocks``: measures, prints each line when it is there, and tells on stderr what is under way."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from conformance.bench.blocks import run, tasks
+from conformance.bench.view import HEAD, NOTE, line, to_json
+from conformance.errors import EXIT_DIVERGENCE, EXIT_OK
+
+
+def bench_blocks(types: Sequence[str], seconds: float, threads: Sequence[int], *, as_json: bool) -> int:
+    """Measure and print; gives 1 where results differ, since times of different work say nothing."""
+    todo = tasks(types, threads)
+    if not as_json:
+        print(NOTE, HEAD, sep="\n", flush=True)  # noqa: T201 - the table is what the command is for
+    rows = []
+    for row in run(todo, seconds, _say):
+        rows.append(row)
+        if not as_json:
+            print(line(row), flush=True)  # noqa: T201 - the same
+    if as_json:
+        print(to_json(rows))  # noqa: T201 - the same
+    return EXIT_OK if all(row.same for row in rows) else EXIT_DIVERGENCE
+
+
+def _say(what: str) -> None:
+    print(f"measuring {what}", file=sys.stderr, flush=True)  # noqa: T201 - progress, beside the result
