@@ -171,3 +171,12 @@ def test_dot_products_of_one_sign_round_their_sums(live: Live, kind: str) -> Non
     for at in HALVES[kind]:
         w.reshape(60, 3, -1)[:, :, at : at + 2] = rng.uniform(1, 2, (60, 3, 1)).astype("<f2").view(np.uint8)
     check_dot(live, kind, w, rng.uniform(0.9, 1, (60, 768)).astype(np.float32))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_numbers_about_the_size_that_counts_as_zero(live: Live, kind: str) -> None:
+    """1e-15 is where ggml takes a sub-block, or a Q6_K's greatest scale, for zero; codes under a scale stored as 0 show it."""
+    rng = np.random.default_rng(12)
+    rows = (rng.standard_normal((64, 512)) * 10.0 ** rng.uniform(-17, -12, (64, 1))).astype(np.float32)
+    check_quantize(live, kind, rows)
+    check_quantize(live, kind, rows, imatrix_of("positive", 512))
