@@ -63,9 +63,9 @@ def quantize(
         uint8 of shape (..., row bytes).
 
     Raises:
-        InputError: not float32, a row that is no multiple of the block, an imatrix of another length, an ``out`` that does not
-            fit, no threads, or numbers that ggml does not quantize.
-        UnsupportedError: the type is not done here, or not with (or without) an imatrix.
+        InputError: not float32, a row that is no multiple of the block, an imatrix of another length or none where ggml needs
+            one, an ``out`` that does not fit, no threads, or numbers that ggml does not quantize.
+        UnsupportedError: the type is not done here, or not with an imatrix.
 
     """
     found = codec(type)
@@ -94,7 +94,7 @@ def _check_can_quantize(found: Codec, imatrix: npt.NDArray[Any] | None, cols: in
     if imatrix is not None:
         _check_imatrix(imatrix, cols, found)
     elif found.needs_imatrix:
-        raise UnsupportedError(f"{found.type.name} is quantized with an imatrix only: float32 of shape ({cols},)")
+        raise InputError(f"{found.type.name} is quantized with an imatrix only: give one, float32 of shape ({cols},)")
 
 
 def _quantize_rows(

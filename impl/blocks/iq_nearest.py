@@ -23,6 +23,8 @@ LANES = 32  # room for the scales tried at a time
 
 _ONE = np.float32(1)
 _TWO = np.float32(2)
+_ZERO = np.float32(0)
+_NONE = np.uint64(0)
 _EIGHT = np.uint64(8)
 _FOUR = np.uint64(4)
 _FIRST = np.uint64(1)  # numba keeps an index free of the test for negative ones only where all of it is unsigned
@@ -88,8 +90,8 @@ def _best_of_8(start: Unsigned, lane: Unsigned, lists: Indices, offsets: Indices
     best: Unsigned = _TOO_FAR
     for at in range(start, start + np.uint64(lists[start - _FIRST])):
         row = _EIGHT * np.uint64(lists[at])
-        distance = terms[offsets[row] + lane]
-        for i in range(_FIRST, _EIGHT):
+        distance = _ZERO  # 0 + -0 is 0: an importance of -0 gives terms of -0
+        for i in range(_NONE, _EIGHT):
             distance += terms[offsets[row + i] + lane]
         best = min(best, _key(distance, at))
     return best
@@ -100,8 +102,8 @@ def _best_of_4(start: Unsigned, lane: Unsigned, lists: Indices, offsets: Indices
     best: Unsigned = _TOO_FAR
     for at in range(start, start + np.uint64(lists[start - _FIRST])):
         row = _FOUR * np.uint64(lists[at])
-        distance = terms[offsets[row] + lane]
-        for i in range(_FIRST, _FOUR):
+        distance = _ZERO  # 0 + -0 is 0: an importance of -0 gives terms of -0
+        for i in range(_NONE, _FOUR):
             distance += terms[offsets[row + i] + lane]
         best = min(best, _key(distance, at))
     return best

@@ -22,7 +22,7 @@ ALONE = ["IQ2_S", "IQ3_XXS", "IQ3_S"]  # quantized without an imatrix, too
 COLS = 768
 Floats = npt.NDArray[np.float32]
 ROWS = dict(searched_rows(2, COLS))
-IMATRICES = dict(imatrices(COLS))
+IMATRICES = {**dict(imatrices(COLS)), "-0.0": np.full(COLS, -0.0, np.float32)}
 SPECIAL = {name: rows[:2, :256].copy() for name, rows in rows_with_specials()}
 FEW = ["normal", "blocks of very different size", "some blocks zero", "of size 1e-23", "half-integers"]
 
@@ -61,7 +61,7 @@ def test_an_imatrix_weighs_alike(live: Live, kind: str, imatrix: str, rows: str)
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_of_common_sizes_are_not_refused(kind: str) -> None:
     for rows in [*FEW, "0.0", "-0.0", "of size 1e-40", "each block constant", "one outlier a block"]:
-        for imatrix in ("positive", "all zero", "zero for half of the columns", "tiny"):
+        for imatrix in ("positive", "all zero", "-0.0", "zero for half of the columns", "tiny"):
             assert impl.quantize(kind, ROWS[rows], IMATRICES[imatrix]).shape == (2, by_name(kind).row_bytes(COLS))
 
 
@@ -73,7 +73,7 @@ def test_an_imatrix_changes_something(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["IQ2_XXS", "IQ2_XS"])
 def test_two_types_need_an_imatrix(kind: str) -> None:
-    with pytest.raises(impl.UnsupportedError, match=rf"{kind} is quantized with an imatrix only: float32 of shape \({COLS},\)"):
+    with pytest.raises(impl.InputError, match=rf"{kind} is quantized with an imatrix only: give one, float32 of shape \({COLS},\)"):
         impl.quantize(kind, ROWS["normal"])
 
 
