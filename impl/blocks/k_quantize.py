@@ -3,8 +3,8 @@
 64 super-blocks at a time: a search finds each sub-block's scale, these are coded by the super-block's, and the elements are rounded
 once more to the scales as they are stored. The steps are compiled each on its own, since types share them.
 
-Every float has an answer, infinities and NaN too, and it is the library's. One thing is open: where a NaN with a payload meets another
-NaN, the payload that goes on, and with it a code, depends on the order in which a compiler puts the operands.
+Every float has an answer, infinities and NaN too, and it is the library's. One thing is open: where a NaN with a payload meets
+another NaN, the payload that goes on, and with it a code, depends on the order in which a compiler puts the operands.
 
 Source: ``quantize_row_q*_K_ref`` and ``quantize_row_q*_K_impl`` (with an imatrix) in ggml/src/ggml-quants.c.
 """
