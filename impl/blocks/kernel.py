@@ -10,14 +10,38 @@ index is a loop variable, or that plus a constant: what might be negative is loo
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
+import numpy as np
 from numba import njit
+from numba.core.dispatcher import Dispatcher
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def kernel(function: Function) -> Function:
-    """Compile ``function``; it runs without the interpreter's lock, and division by zero gives infinity or NaN as in C."""
-    return cast("Function", njit(cache=True, nogil=True, error_model="numpy")(function))
+    """Compile ``function``; it runs without the interpreter's lock, and division by zero gives infinity or NaN as in C.
+
+    What is kept on disk is used again while the function's module, the loops that it calls and the constants that it reads are
+    the same. numba by itself would look at the module alone, and run a changed loop as it was before.
+    """
+    compiled: Any = njit(cache=True, nogil=True, error_model="numpy")(function)
+    kept = compiled._cache._cache_file
+    kept._source_stamp = _stamp(function, kept._source_stamp)
+    return cast("Function", compiled)
+
+
+def _stamp(function: Callable[..., Any], source: object) -> str:
+    """Make one stamp of the module's and of what the function reads of it: a loop has its own stamp, a constant its bytes."""
+    digest = hashlib.sha256(repr(source).encode())
+    for name in function.__code__.co_names:
+        value: Any = function.__globals__.get(name)
+        if isinstance(value, Dispatcher):
+            digest.update(value._cache._cache_file._source_stamp.encode())
+        elif isinstance(value, np.ndarray | np.generic):
+            digest.update(value.tobytes())
+        elif isinstance(value, bool | int | float | tuple):
+            digest.update(repr(value).encode())
+    return digest.hexdigest()

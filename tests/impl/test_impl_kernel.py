@@ -1,0 +1,46 @@
+"""Compiled loops that are kept on disk: changed ones are compiled again."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CALLED = """
+from impl.blocks.kernel import kernel
+
+STEP = {step}
+
+@kernel
+def add(x):
+    return x + {added}
+"""
+CALLER = """
+from called import STEP, add
+from impl.blocks.kernel import kernel
+
+@kernel
+def twice(x):
+    return add(add(x)) + STEP
+"""
+ASK = "import caller; print(caller.twice(1), sum(caller.twice.stats.cache_hits.values()))"
+
+
+def answer(folder: Path, added: int, step: int) -> list[int]:
+    """Give what the caller computes, and whether it was taken from the disk."""
+    (folder / "called.py").write_text(CALLED.format(added=added, step=step))
+    (folder / "caller.py").write_text(CALLER)
+    path = os.pathsep.join([str(folder), str(Path(__file__).parents[2])])
+    environment = {**os.environ, "PYTHONPATH": path, "NUMBA_CACHE_DIR": str(folder / "kept"), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run([sys.executable, "-c", ASK], capture_output=True, text=True, check=True, env=environment, cwd=folder)
+    return [int(word) for word in done.stdout.split()]
+
+
+@pytest.mark.parametrize(("added", "step", "expected"), [(20, 0, 41), (10, 5, 26)])
+def test_what_a_loop_calls_or_reads_of_another_module_may_change(tmp_path: Path, added: int, step: int, expected: int) -> None:
+    assert answer(tmp_path, 10, 0) == [21, 0]
+    assert answer(tmp_path, 10, 0) == [21, 1]
+    assert answer(tmp_path, added, step) == [expected, 0]
