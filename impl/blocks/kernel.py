@@ -39,7 +39,7 @@ def _stamp(function: Callable[..., Any], source: object) -> str:
     for name in function.__code__.co_names:
         value: Any = function.__globals__.get(name)
         if isinstance(value, Dispatcher):
-            digest.update(value._cache._cache_file._source_stamp.encode())
+            digest.update(cast("Any", value)._cache._cache_file._source_stamp.encode())
         elif isinstance(value, np.ndarray | np.generic):
             digest.update(value.tobytes())
         elif isinstance(value, bool | int | float | tuple):
