@@ -64,7 +64,7 @@ def test_numbers_beside_half_the_scale(live: Live, kind: str) -> None:
 
 def test_mxfp4_at_every_power_of_two(live: Live) -> None:
     """Just below one, log2f is rounded up to it, the farther the larger the exponent is."""
-    powers = np.ldexp(np.float32(1), np.arange(-149, 128)).astype(np.float32).view(np.int32)
+    powers = np.append(np.ldexp(np.float32(1), np.arange(-149, 128)), np.inf).astype(np.float32).view(np.int32)
     greatest = (powers[:, np.newaxis] + np.arange(-100, 101, dtype=np.int32)).reshape(-1)
     greatest = greatest[(greatest > 0) & (greatest < 0x7F800000)].view(np.float32)
     rows = np.random.default_rng(2).uniform(-1, 1, (len(greatest), 32)).astype(np.float32) * greatest[:, np.newaxis]
