@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from impl.blocks.codec import Blocks, Bytes, Codec, Floats, raw_bytes
 from impl.blocks.half import f16_bits_to_f32
+from impl.blocks.iq1_quantize import quantize_iq1_m, quantize_iq1_s
 from impl.blocks.iq_grids import grid
 from impl.blocks.kernel import kernel
 from impl.blocks.products import sum_in_order
@@ -26,6 +27,7 @@ IQ1_S = np.dtype([("d", "<f2"), ("qs", "u1", (32,)), ("qh", "<u2", (8,))])
 IQ1_M = np.dtype([("qs", "u1", (32,)), ("qh", "u1", (16,)), ("scales", "<u2", (4,))])
 
 _DELTA = np.float32(0.125)
+_TOGETHER = 2048
 
 
 class Parts(NamedTuple):
@@ -99,35 +101,55 @@ def _multiply(parts: Parts, values: npt.NDArray[np.int8], quants: npt.NDArray[np
         sums[block] = np.float32(total) + _DELTA * np.float32(moved)
 
 
-def _parts(unpack: Unpack, blocks: Blocks) -> Parts:
-    raw = raw_bytes(blocks)
-    shape = (len(raw), 32)
-    parts = Parts(np.empty(len(raw), np.float32), np.empty(shape, np.uint16), np.empty(shape, np.int8), np.empty(shape, np.int8))
-    unpack(raw, parts)
-    return parts
+def _room(blocks: int) -> Parts:
+    shape = (blocks, 32)
+    return Parts(np.empty(blocks, np.float32), np.empty(shape, np.uint16), np.empty(shape, np.int8), np.empty(shape, np.int8))
 
 
 def _dequantize(unpack: Unpack, blocks: Blocks, out: Floats) -> None:
-    _spread(_parts(unpack, blocks), grid("IQ1_S"), out)
+    """Take a few blocks at a time, so that what they hold stays in the cache."""
+    raw, parts = raw_bytes(blocks), _room(min(len(blocks), _TOGETHER))
+    for start in range(0, len(raw), _TOGETHER):
+        unpack(raw[start : start + _TOGETHER], parts)
+        _spread(parts, grid("IQ1_S"), out[start : start + _TOGETHER])
 
 
 def _dot_rows(unpack: Unpack, w: Blocks, y: Blocks) -> Floats:
     """Add super-block by super-block: ``(dw * dy) * sum``."""
-    parts, sums = _parts(unpack, w), np.empty(w.size, np.float32)
+    parts, sums = _room(w.size), np.empty(w.size, np.float32)
+    unpack(raw_bytes(w), parts)
     _multiply(parts, grid("IQ1_S"), np.ascontiguousarray(y["qs"]).reshape(-1, 256), sums)
     return sum_in_order((parts.d * y["d"].reshape(-1) * sums).reshape(w.shape))
 
 
-def _codec(name: str, layout: np.dtype[Any], unpack: Unpack) -> Codec:
-    return Codec(
-        by_name(name),
-        layout,
-        dequantize=partial(_dequantize, unpack),
+def _quantize_iq1_s(x: Floats, imatrix: Floats | None, out: Blocks) -> None:
+    quantize_iq1_s(x, imatrix, raw_bytes(out))
+
+
+def _quantize_iq1_m(x: Floats, imatrix: Floats | None, out: Blocks) -> None:
+    quantize_iq1_m(x, imatrix, raw_bytes(out))
+
+
+CODECS = (
+    Codec(
+        by_name("IQ1_S"),
+        IQ1_S,
+        dequantize=partial(_dequantize, _unpack_iq1_s),
         partner="Q8_K",
         uses_imatrix=True,
-        dot_rows=partial(_dot_rows, unpack),
+        needs_imatrix=True,
+        quantize_rows=_quantize_iq1_s,
+        dot_rows=partial(_dot_rows, _unpack_iq1_s),
         compiled=True,
-    )
-
-
-CODECS = (_codec("IQ1_S", IQ1_S, _unpack_iq1_s), _codec("IQ1_M", IQ1_M, _unpack_iq1_m))
+    ),
+    Codec(
+        by_name("IQ1_M"),
+        IQ1_M,
+        dequantize=partial(_dequantize, _unpack_iq1_m),
+        partner="Q8_K",
+        uses_imatrix=True,
+        quantize_rows=_quantize_iq1_m,
+        dot_rows=partial(_dot_rows, _unpack_iq1_m),
+        compiled=True,
+    ),
+)

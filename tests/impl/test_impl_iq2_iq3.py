@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import faulthandler
-import os
 import re
-import signal
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+from impl_child import in_a_child
 from impl_live import Live, bits
 from impl_rows import rows_with_specials
 from impl_weights import imatrices, searched_rows
@@ -81,25 +79,6 @@ def test_two_types_need_an_imatrix(kind: str) -> None:
 @pytest.mark.parametrize("rows", FEW)
 def test_the_reference_function_is_the_path_without_an_imatrix(live: Live, kind: str, rows: str) -> None:
     assert (impl.quantize(kind, ROWS[rows], reference=True).reshape(-1) == live.quantize(kind, ROWS[rows])).all()
-
-
-def in_a_child(live: Live, kind: str, row: Floats, imatrix: Floats) -> npt.NDArray[np.uint8] | None:
-    """Ask the library in a process of its own; None where it aborts."""
-    receive, send = os.pipe()
-    child = os.fork()
-    if child == 0:
-        faulthandler.disable()
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, 1)
-        os.dup2(null, 2)
-        os.write(send, live.quantize_chunk(kind, row, imatrix).tobytes())
-        os._exit(0)
-    os.close(send)
-    with os.fdopen(receive, "rb") as pipe:
-        answer = pipe.read()
-    _, status = os.waitpid(child, 0)
-    assert os.WIFEXITED(status) or os.WTERMSIG(status) == signal.SIGABRT
-    return np.frombuffer(answer, np.uint8) if os.WIFEXITED(status) else None
 
 
 @pytest.mark.parametrize("kind", KINDS)
