@@ -23,10 +23,6 @@ Q5_0 = np.dtype([("d", "<f2"), ("qh", "u1", (4,)), ("qs", "u1", (16,))])
 Q5_1 = np.dtype([("d", "<f2"), ("m", "<f2"), ("qh", "u1", (4,)), ("qs", "u1", (16,))])
 
 
-# Q5_1 does not compare its codes with the greatest one: nothing in 8 bits is above this.
-_ANY = np.int32(127)
-
-
 def _quantize_q5_0(x: Floats, out: Blocks) -> None:
     d = signed_extreme(x) / np.float32(-16)
     out["d"] = to_f16(d)
@@ -38,7 +34,7 @@ def _quantize_q5_1(x: Floats, out: Blocks) -> None:
     d = (greatest - least) / np.float32(31)
     out["d"] = to_f16(d)
     out["m"] = to_f16(least)
-    pack_with_fifth_bits(encode(x, least, reciprocal(d), np.float32(0.5), _ANY), raw_bytes(out), 4)
+    pack_with_fifth_bits(encode(x, least, reciprocal(d), np.float32(0.5), np.int32(31)), raw_bytes(out), 4)
 
 
 def _quantize_q5_0_weighted(x: Floats, imatrix: Floats | None, out: Blocks) -> None:
