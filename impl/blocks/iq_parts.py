@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from impl.blocks.codec import Blocks, Bytes, Floats
+from impl.blocks.codec import Blocks, Bytes, Floats, raw_bytes
 from impl.blocks.iq_grids import grid, signs
 from impl.blocks.kernel import kernel
 from impl.blocks.products import sum_in_order
@@ -51,9 +51,8 @@ class Format:
 
     def parts(self, blocks: Blocks) -> Parts:
         """Give what ``blocks``, contiguous records of any shape, hold."""
-        flat = blocks.reshape(-1)
-        parts = self.empty(flat["d"].astype(np.float32))
-        self.unpack(flat.view(np.uint8).reshape(len(flat), flat.dtype.itemsize), parts)
+        parts = self.empty(blocks["d"].reshape(-1).astype(np.float32))
+        self.unpack(raw_bytes(blocks), parts)
         return parts
 
     def dequantize(self, blocks: Blocks, out: Floats) -> None:
