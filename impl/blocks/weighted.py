@@ -7,6 +7,9 @@ Source: ``quantize_row_q4_0_impl`` and its siblings in ggml/src/ggml-quants.c. S
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import numpy as np
 
 from impl.blocks.codec import Bytes, Floats
@@ -18,21 +21,53 @@ from impl.blocks.kernel import kernel
 _BLOCK = 32
 
 
+class _Lanes(NamedTuple):
+    """Room for 64 blocks and what is found of them."""
+
+    x: Floats
+    w: Floats
+    levels: Bytes
+    state: Floats
+
+
 def search_symmetric(x: Floats, imatrix: Floats, half: int) -> tuple[Floats, Bytes]:
     """Give scales (blocks,) and codes 0 to ``2 * half - 1`` (blocks, 32) of rows ``x`` (rows, cols); ``imatrix`` is (cols,)."""
-    blocks = x.reshape(-1, _BLOCK)
-    d, codes = np.empty(len(blocks), np.float32), np.empty(blocks.shape, np.uint8)
-    _search_symmetric(blocks, imatrix, _powers(x), np.int32(half), d, codes)
+
+    def search(lanes: _Lanes) -> None:
+        fit_symmetric(lanes.x, lanes.w, lanes.levels, lanes.state, np.int32(half))
+
+    (d,), codes = _search(x, imatrix, search, [SCALE])
     return d, codes
 
 
 def search_affine(x: Floats, imatrix: Floats, top: int) -> tuple[Floats, Floats, Bytes]:
     """Give scales and minima (blocks,) and codes 0 to ``top`` (blocks, 32) of rows ``x`` (rows, cols); ``imatrix`` is (cols,)."""
-    blocks = x.reshape(-1, _BLOCK)
-    d, minima, codes = np.empty(len(blocks), np.float32), np.empty(len(blocks), np.float32), np.empty(blocks.shape, np.uint8)
-    search = Search(np.int32(top), np.float32(-0.9), np.float32(0.05), 36, False)
-    _search_affine(blocks, imatrix, _powers(x), search, d, minima, codes)
+    plan = Search(np.int32(top), np.float32(-0.9), np.float32(0.05), 36, False)
+
+    def search(lanes: _Lanes) -> None:
+        fit_affine(lanes.x, lanes.w, lanes.levels, lanes.state, plan)
+
+    (d, minima), codes = _search(x, imatrix, search, [BEST_SCALE, BASE])
     return d, minima, codes
+
+
+def _search(x: Floats, imatrix: Floats, search: Callable[[_Lanes], None], found: list[int]) -> tuple[Floats, Bytes]:
+    """Search 64 blocks at a time; give the ``found`` rows of their states, (len(found), blocks), and their codes, (blocks, 32)."""
+    blocks, powers = x.reshape(-1, _BLOCK), _powers(x)
+    numbers, codes = np.empty((len(found), len(blocks)), np.float32), np.empty(blocks.shape, np.uint8)
+    shape = (_BLOCK, LANES)
+    lanes = _Lanes(
+        np.zeros(shape, np.float32),
+        np.zeros(shape, np.float32),
+        np.zeros(shape, np.uint8),
+        np.zeros((STATE_ROWS, LANES), np.float32),
+    )
+    for first in range(0, len(blocks), LANES):
+        count = _gather(blocks, imatrix, powers, first, lanes.x, lanes.w)
+        search(lanes)
+        numbers[:, first : first + count] = lanes.state[found, :count]
+        codes[first : first + count] = lanes.levels.T[:count]
+    return numbers, codes
 
 
 @kernel
@@ -59,30 +94,3 @@ def _gather(blocks: Floats, imatrix: Floats, powers: Floats, first: int, x: Floa
             x[i, lane] = block[i]
             w[i, lane] = importance[i] * np.sqrt(powers[row] + block[i] * block[i])
     return count
-
-
-@kernel
-def _search_symmetric(blocks: Floats, imatrix: Floats, powers: Floats, half: np.int32, d: Floats, codes: Bytes) -> None:
-    x, w, levels = np.zeros((_BLOCK, LANES), np.float32), np.zeros((_BLOCK, LANES), np.float32), np.zeros((_BLOCK, LANES), np.uint8)
-    state = np.zeros((STATE_ROWS, LANES), np.float32)
-    for first in range(0, len(blocks), LANES):
-        count = _gather(blocks, imatrix, powers, first, x, w)
-        fit_symmetric(x, w, levels, state, half)
-        for lane in range(count):
-            d[first + lane] = state[SCALE, lane]
-            codes[first + lane] = levels[:, lane]
-
-
-@kernel
-def _search_affine(
-    blocks: Floats, imatrix: Floats, powers: Floats, search: Search, d: Floats, minima: Floats, codes: Bytes
-) -> None:
-    x, w, levels = np.zeros((_BLOCK, LANES), np.float32), np.zeros((_BLOCK, LANES), np.float32), np.zeros((_BLOCK, LANES), np.uint8)
-    state = np.zeros((STATE_ROWS, LANES), np.float32)
-    for first in range(0, len(blocks), LANES):
-        count = _gather(blocks, imatrix, powers, first, x, w)
-        fit_affine(x, w, levels, state, search)
-        for lane in range(count):
-            d[first + lane] = state[BEST_SCALE, lane]
-            minima[first + lane] = state[BASE, lane]
-            codes[first + lane] = levels[:, lane]
