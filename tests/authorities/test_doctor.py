@@ -64,14 +64,14 @@ def test_a_missing_authority_is_a_warning(diagnosed):
     checks = diagnosed(installed=())
     for name in ("llama.cpp", "gguf-py"):
         assert (checks[name].state, checks[name].found) == ("warn", "not installed")
-    assert "authorities.build" in checks["llama.cpp"].hint
+    assert "gguf-conformance build-authority" in checks["llama.cpp"].hint
     assert f"gguf=={GGUF_PY}" in checks["gguf-py"].hint
 
 
 def test_an_authority_that_does_not_answer(diagnosed):
     check = diagnosed(llama_cpp=AuthorityMissingError("llama.cpp does not answer: signal 6"))["llama.cpp"]
     assert (check.state, check.found) == ("fail", "llama.cpp does not answer: signal 6")
-    assert "authorities.build" in check.hint
+    assert "gguf-conformance build-authority" in check.hint
 
 
 def test_another_version(diagnosed):

@@ -14,7 +14,7 @@ from conformance.subjects.manifest import SubjectLimits, load_manifest
 from conformance.subjects.process import Subject
 from conformance.subjects.protocol import OPS
 from conformance.subjects.schema import LineCheck
-from conformance.values import VALUE_TYPES, Header
+from conformance.values import VALUE_TYPES, Header, Pair, TensorInfo
 
 MANUAL = (HERE.parents[1] / "docs" / "protocol.md").read_text(encoding="utf-8")
 EXCHANGES = re.findall(r"^-> (.*)\n<- (.*)$", MANUAL, re.MULTILINE)
@@ -57,6 +57,19 @@ def test_the_manifests_defaults_are_told():
     }
 
 
+# The Python example answers the same to every file that begins as it should: it shows the forms of a pair, an array, a tensor.
+ANSWERS = {
+    "sh": Header(3, 32, 32, [], []),
+    "python": Header(
+        3,
+        32,
+        128,
+        [Pair("answer", "u32", "42"), Pair("names", "array", ["a", "b"], "str")],
+        [TensorInfo("w", 8, ["32", "2"], "0", "68")],
+    ),
+}
+
+
 @pytest.fixture(params=["sh", "python"])
 def example(request, tmp_path):
     """The manual's two adapters, with the manifest for each."""
@@ -73,7 +86,7 @@ def test_an_example_adapter_reads_and_refuses(example, tmp_path):
     (tmp_path / "empty.gguf").write_bytes(struct.pack("<4sIQQ", b"GGUF", 3, 0, 0))
     (tmp_path / "bad.gguf").write_bytes(b"GGUX" + bytes(20))
     with Subject(example, validate=True) as subject:
-        assert subject.ask(header(str(tmp_path / "empty.gguf"))).outcome == Ok(Header(3, 32, 32, [], []))
+        assert subject.ask(header(str(tmp_path / "empty.gguf"))).outcome == Ok(ANSWERS[example.language])
         assert subject.ask(header(str(tmp_path / "bad.gguf"))).outcome == Reject("bad-magic", "no GGUF at the start", 0)
 
 
