@@ -253,7 +253,8 @@ class _Totals:
         ids = [case.id for case in load_suites(self.runner.options._replace(cases=self.runner.root).root)]
         for manifest in self.runner.subjects:
             self.problems += known_problems(manifest, self.ledgers[manifest.name], ids)
-        if self.problems and session.exitstatus == pytest.ExitCode.OK:
+        idle = [m.name for m in self.runner.subjects if set(self.verdicts.get(m.name, ())) <= {"skip"}]
+        if (self.problems or idle) and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:

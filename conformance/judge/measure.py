@@ -14,6 +14,7 @@ from conformance.judge.numbers import Shape, compare_outputs
 from conformance.judge.output import Bytes, Digests
 from conformance.outcomes import FAILURES, Memory, Ok, Outcome, Reject, Timeout, outcome_name
 from conformance.subjects.protocol import View
+from conformance.values import Header, text_to_bytes
 
 
 class Measure(NamedTuple):
@@ -132,8 +133,22 @@ def _values(op: str, measure: Measure, given: Given, shape: Shape | None) -> lis
     if isinstance(expected, Ok) and isinstance(found, Ok) and expected.header and found.header:
         view = coarser(measure.view, given.view)
         left, right = reduce_header(expected.header, view), reduce_header(found.header, view)
-        arrays = {index: digests if view == measure.view else None for index, digests in measure.arrays.items()}
+        arrays = _known_arrays(measure, expected.header, view)
         return header_divergences(op, measure.authority, header_differences(left, right, arrays))
     if shape is not None and measure.output is not None and given.output is not None:
         return compare_outputs(shape, measure.output, given.output)
     return []
+
+
+def _known_arrays(measure: Measure, header: Header, view: View) -> dict[int, ArrayDigests | None]:
+    """Give the digests of long arrays by their place in the reduced header; None where ``view`` hides what they were made of."""
+    hidden: set[str] = set()
+    if view.strings != measure.view.strings:
+        hidden.add("str")
+    if view.integers != measure.view.integers:
+        hidden |= {"u64", "i64"}
+    place = list(range(len(header.kv)))
+    if not view.ordered:
+        keys = [text_to_bytes(pair.key) for pair in reduce_header(header, msgspec.structs.replace(view, ordered=True)).kv]
+        place = [position for _, position in sorted((old, new) for new, old in enumerate(sorted(place, key=keys.__getitem__)))]
+    return {place[i]: None if header.kv[i].items in hidden else digests for i, digests in measure.arrays.items()}

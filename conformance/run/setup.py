@@ -103,6 +103,8 @@ def make_plan(options: Options, progress: Progress = silent) -> RunPlan:
     chosen, every = load_cases(options)
     subjects = [find_manifest(name) for name in dict.fromkeys(options.subjects)]
     live = choose_oracle(options.oracle) == "live"
+    if live:
+        _not_an_authority(subjects)
     return RunPlan(
         cases=chosen,
         all_ids=[case.id for case in every],
@@ -124,8 +126,18 @@ def locator(progress: Progress) -> Callable[[ModelInput], Path]:
     return lambda model: locate(model, progress)
 
 
+def _not_an_authority(subjects: Sequence[Manifest]) -> None:
+    """Refuse a subject that bears an authority's name in a live run: it would be judged by itself."""
+    for manifest in subjects:
+        if manifest.name in _MODULES:
+            raise UsageError(
+                f"the subject {manifest.source} is called {manifest.name!r}, as the authority that judges it",
+                hint="give it another `name` in its manifest, or hold it to recorded answers: --oracle golden",
+            )
+
+
 def _distinct(subjects: Sequence[Manifest]) -> Sequence[Manifest]:
-    """Make sure that names tell the subjects apart, from each other and from the authorities that judge them."""
+    """Make sure that names tell the subjects apart."""
     names: dict[str, Manifest] = {}
     for manifest in subjects:
         if manifest.name in names:

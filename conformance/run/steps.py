@@ -178,7 +178,7 @@ def file_steps(case: Case, prepared: Prepared, directory: Header | None, scratch
         if "tensor" in case.ask:
             yield Step(name=f"tensor[{index}]", op="tensor", tensor_index=index, tensor_type=kind, tensor_bytes=nbytes)
         if "dequantize" in case.ask and nbytes:
-            cols, rows = int(tensor.dims[0]), prod(int(dim) for dim in tensor.dims[1:])
+            cols, rows = int((tensor.dims or ["1"])[0]), prod(int(dim) for dim in tensor.dims[1:])
             source = _cut(prepared.path, directory.data_offset + int(tensor.offset), nbytes, scratch)
             numbers = Numbers(kind, rows, cols, floats=True, width=cols)
             yield Step(name=f"dequantize[{index}]", op="dequantize", tensor_index=index, numbers=numbers, input=source)

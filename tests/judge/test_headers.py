@@ -125,6 +125,21 @@ def test_a_long_array_is_held_to_its_digests() -> None:
     assert divergence.field == "kv[0].value[1024]"
 
 
+def test_digests_that_a_coarser_view_does_not_touch_are_compared() -> None:
+    assert differences("header", "-", _recorded(), Given(Ok(_long(1500)), View(integers="double")), None)
+    assert not differences("header", "-", _recorded(), Given(Ok(_long()), View(integers="double")), None)
+
+
+def test_digests_follow_their_pairs_where_order_does_not_show() -> None:
+    pairs = [Pair("z", "array", [str(n) for n in range(2000)], "u32"), Pair("a", "u32", "7"), Pair("m", "u32", "8")]
+    answer = record_answer(Ok(Header(3, 32, 0, pairs, [])), None)
+    measure = Measure("llama.cpp", answer.outcome, View(), None, answer.arrays)
+    turned = Ok(Header(3, 32, 0, [pairs[2], pairs[0], pairs[1]], []))
+    assert differences("header", "-", measure, Given(turned, View(ordered=False)), None) == []
+    wrong = [msgspec.structs.replace(pairs[0], value=["x"] * 2000), *pairs[1:]]
+    assert differences("header", "-", measure, Given(Ok(Header(3, 32, 0, wrong, [])), View(ordered=False)), None)
+
+
 def test_digests_of_what_a_subject_cannot_show_are_not_compared() -> None:
     assert differences("header", "-", _recorded(), Given(Ok(_long(1500)), View(strings="lossy")), None) == []
     other = _pair_header(Pair("other", "array", [], "str"))
