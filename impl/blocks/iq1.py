@@ -9,8 +9,7 @@ Source: ``dequantize_row_iq1_*`` in ggml/src/ggml-quants.c, ``ggml_vec_dot_iq1_*
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from typing import NamedTuple
+from functools import cache, partial
 
 import numpy as np
 import numpy.typing as npt
@@ -26,100 +25,125 @@ from impl.types import by_name
 IQ1_S = np.dtype([("d", "<f2"), ("qs", "u1", (32,)), ("qh", "<u2", (8,))])
 IQ1_M = np.dtype([("qs", "u1", (32,)), ("qh", "u1", (16,)), ("scales", "<u2", (4,))])
 
-_DELTA = np.float32(0.125)
-_TOGETHER = 2048
+_EIGHTH = np.float32(0.125)
 
-
-class Parts(NamedTuple):
-    """What blocks hold: ``d``, float32 of shape (blocks,); for each 8 elements, shape (blocks, 32), the other three.
-
-    ``point``, uint16: its index in the grid. ``factor``, int8: odd, 1 to 15. ``shift``, int8: 1 or -1.
-    """
-
-    d: Floats
-    point: npt.NDArray[np.uint16]
-    factor: npt.NDArray[np.int8]
-    shift: npt.NDArray[np.int8]
-
-
-Unpack = Callable[[Bytes, Parts], None]
+Eighths = npt.NDArray[np.int8]
 
 
 @kernel
-def _unpack_iq1_s(raw: Bytes, parts: Parts) -> None:
-    """Read blocks of 50 bytes: d, the indices' low bytes, eight words of their upper bits (3 each), code and shift."""
+def _word(raw: Bytes, block: int, at: int) -> int:
+    return int(raw[block, at] | raw[block, at + 1] << 8)
+
+
+@kernel
+def _scale_of_iq1_m(raw: Bytes, block: int) -> np.float32:
+    """Put d together from the top four bits of each of the four words of codes, the first lowest."""
+    d = 0
+    for i in range(4):
+        d |= (raw[block, 49 + 2 * i] >> 4) << 4 * i
+    return f16_bits_to_f32(np.uint16(d))
+
+
+@kernel
+def _point_of_iq1_s(raw: Bytes, block: int, four: int, i: int, word: int) -> int:
+    """Give the place in ``_eighths`` of the i-th eight of 32: a byte, three bits of the word, and the shift on top of it."""
+    return int(raw[block, 2 + 4 * four + i] | (word >> 3 * i & 7 | word >> 15 << 3) << 8)
+
+
+@kernel
+def _point_of_iq1_m(raw: Bytes, block: int, eight: int) -> int:
+    """Give the place in ``_eighths`` of an eight: a byte, and a nibble with three bits and the shift."""
+    return int(raw[block, eight] | (raw[block, 32 + (eight >> 1)] >> 4 * (eight & 1) & 15) << 8)
+
+
+@kernel
+def _factor_of_iq1_m(raw: Bytes, block: int, half: int) -> int:
+    return 2 * (_word(raw, block, 48 + (half >> 2) * 2) >> 3 * (half & 3) & 7) + 1
+
+
+@kernel
+def _dequantize_iq1_s(raw: Bytes, values: Floats, out: Floats) -> None:
     for block in range(len(raw)):
-        parts.d[block] = f16_bits_to_f32(np.uint16(raw[block, 0] | raw[block, 1] << 8))
-        for eight in range(32):
-            word = raw[block, 34 + eight // 4 * 2] | raw[block, 35 + eight // 4 * 2] << 8
-            parts.point[block, eight] = raw[block, 2 + eight] | (word >> 3 * (eight % 4) & 7) << 8
-            parts.factor[block, eight] = 2 * (word >> 12 & 7) + 1
-            parts.shift[block, eight] = -1 if word & 0x8000 else 1
+        d = f16_bits_to_f32(np.uint16(_word(raw, block, 0)))
+        for four in range(8):
+            word = _word(raw, block, 34 + 2 * four)
+            scale = d * np.float32(2 * (word >> 12 & 7) + 1)
+            for i in range(4):
+                point = _point_of_iq1_s(raw, block, four, i, word)
+                for j in range(8):
+                    out[block, 32 * four + 8 * i + j] = scale * values[point, j]
 
 
 @kernel
-def _unpack_iq1_m(raw: Bytes, parts: Parts) -> None:
-    """Read blocks of 56 bytes: low bytes, nibbles of upper bits and shift, and words of four codes with 4 bits of d on top."""
+def _dequantize_iq1_m(raw: Bytes, values: Floats, out: Floats) -> None:
     for block in range(len(raw)):
-        d = 0
-        for i in range(4):
-            d |= (raw[block, 49 + 2 * i] >> 4) << 4 * i
-        parts.d[block] = f16_bits_to_f32(np.uint16(d))
+        d = _scale_of_iq1_m(raw, block)
         for eight in range(32):
-            nibble = raw[block, 32 + eight // 2] >> 4 * (eight % 2) & 15
-            word = raw[block, 48 + eight // 8 * 2] | raw[block, 49 + eight // 8 * 2] << 8
-            parts.point[block, eight] = raw[block, eight] | (nibble & 7) << 8
-            parts.factor[block, eight] = 2 * (word >> 3 * (eight // 2 % 4) & 7) + 1
-            parts.shift[block, eight] = -1 if nibble & 8 else 1
+            scale = d * np.float32(_factor_of_iq1_m(raw, block, eight >> 1))
+            point = _point_of_iq1_m(raw, block, eight)
+            for j in range(8):
+                out[block, 8 * eight + j] = scale * values[point, j]
 
 
 @kernel
-def _spread(parts: Parts, values: npt.NDArray[np.int8], out: Floats) -> None:
-    for block in range(len(out)):
-        for eight in range(32):
-            scale = parts.d[block] * np.float32(parts.factor[block, eight])
-            delta = _DELTA * np.float32(parts.shift[block, eight])
-            point = values[parts.point[block, eight]]
-            for i in range(8):
-                out[block, 8 * eight + i] = scale * (np.float32(point[i]) + delta)
+def _product(eighths: Eighths, point: int, quants: Eighths, block: int, at: int) -> int:
+    total = np.int32(0)
+    for j in range(8):
+        total += np.int32(eighths[point, j]) * np.int32(quants[block, at + j])
+    return int(total)
 
 
 @kernel
-def _multiply(parts: Parts, values: npt.NDArray[np.int8], quants: npt.NDArray[np.int8], sums: Floats) -> None:
-    """Write each block's sum of ``factor * (value + shift / 8) * quant``; a multiple of 1/8 below 2**20, exact in float32."""
-    for block in range(len(sums)):
-        total, moved = np.int32(0), np.int32(0)
+def _multiply_iq1_s(raw: Bytes, eighths: Eighths, quants: Eighths, d: Floats, sums: Floats) -> None:
+    """Write each block's d, and its sum of ``factor * value * quant``: a number of eighths below 2**23, exact in float32."""
+    for block in range(len(raw)):
+        total = 0
+        for four in range(8):
+            word, products = _word(raw, block, 34 + 2 * four), 0
+            for i in range(4):
+                products += _product(eighths, _point_of_iq1_s(raw, block, four, i, word), quants, block, 32 * four + 8 * i)
+            total += (2 * (word >> 12 & 7) + 1) * products
+        d[block] = f16_bits_to_f32(np.uint16(_word(raw, block, 0)))
+        sums[block] = np.float32(total) * _EIGHTH
+
+
+@kernel
+def _multiply_iq1_m(raw: Bytes, eighths: Eighths, quants: Eighths, d: Floats, sums: Floats) -> None:
+    """Write what ``_multiply_iq1_s`` does."""
+    for block in range(len(raw)):
+        total = 0
         for eight in range(32):
-            point = values[parts.point[block, eight]]
-            products, plain = np.int32(0), np.int32(0)
-            for i in range(8):
-                quant = np.int32(quants[block, 8 * eight + i])
-                products += np.int32(point[i]) * quant
-                plain += quant
-            total += np.int32(parts.factor[block, eight]) * products
-            moved += np.int32(parts.factor[block, eight]) * np.int32(parts.shift[block, eight]) * plain
-        sums[block] = np.float32(total) + _DELTA * np.float32(moved)
+            product = _product(eighths, _point_of_iq1_m(raw, block, eight), quants, block, 8 * eight)
+            total += _factor_of_iq1_m(raw, block, eight >> 1) * product
+        d[block] = _scale_of_iq1_m(raw, block)
+        sums[block] = np.float32(total) * _EIGHTH
 
 
-def _room(blocks: int) -> Parts:
-    shape = (blocks, 32)
-    return Parts(np.empty(blocks, np.float32), np.empty(shape, np.uint16), np.empty(shape, np.int8), np.empty(shape, np.int8))
+@cache
+def _eighths() -> Eighths:
+    """Give the grid's points moved up, then moved down, in eighths: int8 of shape (4096, 8)."""
+    points = grid("IQ1_S") * np.int8(8)
+    return np.concatenate((points + np.int8(1), points - np.int8(1)))
 
 
-def _dequantize(unpack: Unpack, blocks: Blocks, out: Floats) -> None:
-    """Take a few blocks at a time, so that what they hold stays in the cache."""
-    raw, parts = raw_bytes(blocks), _room(min(len(blocks), _TOGETHER))
-    for start in range(0, len(raw), _TOGETHER):
-        unpack(raw[start : start + _TOGETHER], parts)
-        _spread(parts, grid("IQ1_S"), out[start : start + _TOGETHER])
+@cache
+def _values() -> Floats:
+    return _eighths() * _EIGHTH
 
 
-def _dot_rows(unpack: Unpack, w: Blocks, y: Blocks) -> Floats:
+Dequantize = Callable[[Bytes, Floats, Floats], None]
+Multiply = Callable[[Bytes, Eighths, Eighths, Floats, Floats], None]
+
+
+def _dequantize(spread: Dequantize, blocks: Blocks, out: Floats) -> None:
+    spread(raw_bytes(blocks), _values(), out)
+
+
+def _dot_rows(multiply: Multiply, w: Blocks, y: Blocks) -> Floats:
     """Add super-block by super-block: ``(dw * dy) * sum``."""
-    parts, sums = _room(w.size), np.empty(w.size, np.float32)
-    unpack(raw_bytes(w), parts)
-    _multiply(parts, grid("IQ1_S"), np.ascontiguousarray(y["qs"]).reshape(-1, 256), sums)
-    return sum_in_order((parts.d * y["d"].reshape(-1) * sums).reshape(w.shape))
+    d, sums = np.empty((2, w.size), np.float32)
+    multiply(raw_bytes(w), _eighths(), np.ascontiguousarray(y["qs"]).reshape(-1, 256), d, sums)
+    return sum_in_order((d * y["d"].reshape(-1) * sums).reshape(w.shape))
 
 
 def _quantize_iq1_s(x: Floats, imatrix: Floats | None, out: Blocks) -> None:
@@ -134,22 +158,22 @@ CODECS = (
     Codec(
         by_name("IQ1_S"),
         IQ1_S,
-        dequantize=partial(_dequantize, _unpack_iq1_s),
+        dequantize=partial(_dequantize, _dequantize_iq1_s),
         partner="Q8_K",
         uses_imatrix=True,
         needs_imatrix=True,
         quantize_rows=_quantize_iq1_s,
-        dot_rows=partial(_dot_rows, _unpack_iq1_s),
+        dot_rows=partial(_dot_rows, _multiply_iq1_s),
         compiled=True,
     ),
     Codec(
         by_name("IQ1_M"),
         IQ1_M,
-        dequantize=partial(_dequantize, _unpack_iq1_m),
+        dequantize=partial(_dequantize, _dequantize_iq1_m),
         partner="Q8_K",
         uses_imatrix=True,
         quantize_rows=_quantize_iq1_m,
-        dot_rows=partial(_dot_rows, _unpack_iq1_m),
+        dot_rows=partial(_dot_rows, _multiply_iq1_m),
         compiled=True,
     ),
 )
