@@ -19,7 +19,7 @@ ROWS = dict(searched_rows(2, COLS))
 IMATRICES = dict(imatrices(COLS))
 SPECIAL = {name: rows[:4] for name, rows in rows_with_specials()}
 # Squares or weights of these overflow; the library aborts on some, and would end these tests.
-LARGE = {"of size 1e+19", "huge", "bits of finite floats", "all sizes within a block"}
+LARGE = ("of size 1e+19", "huge", "bits of finite floats", "all sizes within a block")
 FEW = ["normal", "blocks of very different size", "some blocks zero", "of size 1e-23", "few values"]
 
 

@@ -33,9 +33,13 @@ def answer(folder: Path, added: int, step: int) -> list[int]:
     """Give what the caller computes, and whether it was taken from the disk."""
     (folder / "called.py").write_text(CALLED.format(added=added, step=step))
     (folder / "caller.py").write_text(CALLER)
+    return run(folder, ASK)
+
+
+def run(folder: Path, program: str) -> list[int]:
     path = os.pathsep.join([str(folder), str(Path(__file__).parents[2])])
     environment = {**os.environ, "PYTHONPATH": path, "NUMBA_CACHE_DIR": str(folder / "kept"), "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run([sys.executable, "-c", ASK], capture_output=True, text=True, check=True, env=environment, cwd=folder)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment, cwd=folder)
     return [int(word) for word in done.stdout.split()]
 
 
@@ -44,3 +48,22 @@ def test_what_a_loop_calls_or_reads_of_another_module_may_change(tmp_path: Path,
     assert answer(tmp_path, 10, 0) == [21, 0]
     assert answer(tmp_path, 10, 0) == [21, 1]
     assert answer(tmp_path, added, step) == [expected, 0]
+
+
+TUPLED = """
+from typing import NamedTuple
+from impl.blocks.kernel import kernel
+
+class {name}(NamedTuple):
+    x: int
+
+@kernel
+def first(pair):
+    return pair.x
+"""
+
+
+def test_a_class_that_loops_took_may_be_gone(tmp_path: Path) -> None:
+    for name in ("Before", "After"):
+        (tmp_path / "tupled.py").write_text(TUPLED.format(name=name))
+        assert run(tmp_path, f"import tupled; print(tupled.first(tupled.{name}(7)))") == [7]
