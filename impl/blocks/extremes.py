@@ -74,18 +74,25 @@ def _signed_extreme(bits: Ints, out: Ints) -> None:
     for i in range(len(bits)):
         positive = negative = _NOTHING
         for j in range(cols):
-            magnitude = bits[i, j] & _MAGNITUDE
-            magnitude = _NOTHING if magnitude > _INFINITE else magnitude
-            below = _NOTHING if bits[i, j] >= _NOTHING else magnitude
-            positive = magnitude - below if magnitude - below > positive else positive
-            negative = below if below > negative else negative
-        j = 0
-        while positive == negative and positive > _NOTHING and bits[i, j] & _MAGNITUDE != positive:
-            j += 1
-        if positive == negative and positive > _NOTHING:
-            out[i] = bits[i, j]
+            magnitude = np.int32(bits[i, j] & _MAGNITUDE)
+            above = bits[i, j] if magnitude <= _INFINITE else _NOTHING
+            below = magnitude if (bits[i, j] < _NOTHING) & (magnitude <= _INFINITE) else _NOTHING
+            positive, negative = max(positive, above), max(negative, below)
+        if positive == negative:
+            out[i] = _first(bits[i], positive)
         else:
-            out[i] = positive if positive >= negative else ~_MAGNITUDE | negative
+            out[i] = max(positive, negative) | np.int32(negative > positive) << 31  # without a branch: it goes either way
+
+
+@kernel
+def _first(bits: Ints, magnitude: np.int32) -> np.int32:
+    """Give the first element of a row with the row's greatest magnitude; 0 where that is 0."""
+    if magnitude == _NOTHING:
+        return _NOTHING
+    j = 0
+    while bits[j] & _MAGNITUDE != magnitude:
+        j += 1
+    return np.int32(bits[j])
 
 
 @kernel

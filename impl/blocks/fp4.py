@@ -14,6 +14,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from impl.blocks.codec import Blocks, Bytes, Codec, Floats, raw_bytes
 from impl.blocks.kernel import kernel
@@ -26,6 +27,8 @@ NVFP4 = np.dtype([("d", "u1", (4,)), ("qs", "u1", (32,))])
 
 _ZERO = np.float32(0)
 _INFINITE = np.float32(np.inf)
+_MAGNITUDE = np.int32(0x7FFFFFFF)
+_INFINITE_BITS = np.int32(0x7F800000)
 _SIX = np.float32(6)  # the largest magnitude
 _LARGEST_UE4M3 = np.float32(448)
 _HALF = np.float32(0.5)
@@ -131,18 +134,14 @@ def _code_of_large(x: np.float32, d: np.float32) -> np.int32:
 
 
 @kernel
-def _larger(a: np.float32, b: np.float32) -> np.float32:
-    """Give the larger magnitude, ``b`` where ``a`` is a NaN."""
-    return abs(a) if abs(a) > b else b
-
-
-@kernel
-def _greatest(x: Floats, i: int, start: int) -> np.float32:
-    """Give the greatest magnitude of the 16 elements from ``start`` on, NaNs not counted: in four lanes, the order is free."""
-    a = b = c = d = _ZERO
-    for j in range(start, start + 16, 4):
-        a, b, c, d = _larger(x[i, j], a), _larger(x[i, j + 1], b), _larger(x[i, j + 2], c), _larger(x[i, j + 3], d)
-    return _larger(_larger(a, b), _larger(c, d))
+def _greatest(bits: npt.NDArray[np.int32]) -> np.float32:
+    """Give the greatest magnitude, NaNs not counted. As integers magnitudes have the same order, and any order will do."""
+    greatest = np.int32(0)
+    for bit in bits:
+        magnitude = bit & _MAGNITUDE
+        magnitude = np.int32(0) if magnitude > _INFINITE_BITS else magnitude
+        greatest = magnitude if magnitude > greatest else greatest
+    return np.int32(greatest).view(np.float32)
 
 
 @kernel
@@ -175,9 +174,9 @@ def _ue4m3(x: np.float32) -> np.uint8:
 @kernel
 def _pack_mxfp4(x: Floats, raw: Bytes) -> None:
     codes = np.empty(32, np.int32)
-    cols = x.shape[1]
+    bits, cols = x.view(np.int32), x.shape[1]
     for i in range(len(x)):
-        e = _e8m0(_larger(_greatest(x, i, 0), _greatest(x, i, 16)))
+        e = _e8m0(_greatest(bits[i]))
         limits = _limits(_E8M0_HALVES[e])
         for j in range(cols):
             codes[j] = _code(x[i, j], limits)
@@ -190,10 +189,10 @@ def _pack_mxfp4(x: Floats, raw: Bytes) -> None:
 def _pack_nvfp4(x: Floats, raw: Bytes) -> None:
     """Elements beyond 24 scales cannot be told by limits: their distance to the magnitudes is no longer exact."""
     codes = np.empty(64, np.int32)
-    sub_block = x.shape[1] // 4
+    bits, sub_block = x.view(np.int32), x.shape[1] // 4
     for i in range(len(x)):
         for s in range(4):
-            amax = _greatest(x, i, 16 * s)
+            amax = _greatest(bits[i, 16 * s : 16 * s + 16])
             scale = _ue4m3(amax / _SIX)
             d = _UE4M3_HALVES[scale]
             raw[i, s] = scale
