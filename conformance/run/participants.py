@@ -10,10 +10,10 @@ from conformance.judge.golden import GoldenStore
 from conformance.judge.headers import limits
 from conformance.judge.measure import Measure
 from conformance.judge.output import Bytes, Kept, kept_bytes
-from conformance.outcomes import Ok, Outcome
+from conformance.outcomes import Ok, Outcome, Protocol
 from conformance.report.events import Participant
-from conformance.run.steps import Step, read_output, request
-from conformance.subjects.answers import missing_output
+from conformance.run.outputs import take_output
+from conformance.run.steps import Step, request
 from conformance.subjects.manifest import Manifest
 from conformance.subjects.process import Subject
 from conformance.subjects.protocol import Identity, View
@@ -64,10 +64,10 @@ class Member:
         if not (isinstance(outcome, Ok) and step.has_output):
             return Reply(outcome, seconds=answer.elapsed, stderr=answer.stderr_tail)
         wanted = step.numbers.output_bytes if step.numbers else step.tensor_bytes
-        problem = missing_output(out, wanted or 0)
-        if problem:
-            return Reply(problem, seconds=answer.elapsed, stderr=answer.stderr_tail)
-        return Reply(outcome, read_output(out), out, answer.elapsed, answer.stderr_tail)
+        output = take_output(out, wanted or 0)
+        if isinstance(output, Protocol):
+            return Reply(output, seconds=answer.elapsed, stderr=answer.stderr_tail)
+        return Reply(outcome, output, out, answer.elapsed, answer.stderr_tail)
 
     def close(self) -> None:
         """End the process."""

@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
-import numpy as np
 
 from conformance.cases.model import Case
 from conformance.ggml_types import BY_ID, BY_NAME, GgmlType
-from conformance.judge.output import Bytes
 from conformance.report.events import Counts
 from conformance.run.prepare import Prepared
 from conformance.subjects.protocol import (
@@ -192,13 +190,6 @@ def _cut(path: Path | None, start: int, nbytes: int, scratch: Path) -> Path:
         source.seek(start)
         sink.write(source.read(nbytes))
     return target
-
-
-def read_output(path: Path) -> Bytes:
-    """Map an output file; an empty file gives an empty array."""
-    if path.stat().st_size == 0:
-        return np.zeros(0, np.uint8)
-    return np.memmap(path, np.uint8, "r")
 
 
 def step_op(name: str) -> str:

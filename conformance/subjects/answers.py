@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -95,15 +94,6 @@ def read_reject(answer: Rejected, line: bytes) -> Reject | Protocol:
         meant = f"; did you mean {near[0]!r}?" if near else "; 'other' is for what has no class"
         return Protocol(f"unknown reject class {name!r}{meant}", excerpt(line))
     return Reject(name, answer.message, answer.at, answer.field)
-
-
-def missing_output(path: Path, nbytes: int) -> Protocol | None:
-    """Check the file that an op with ``out`` has to write: it exists and holds exactly ``nbytes`` bytes."""
-    try:
-        size = path.stat().st_size
-    except OSError:
-        return Protocol(f"ok, but the file to write does not exist: {path}")
-    return None if size == nbytes else Protocol(f"ok, but the file written has {size} bytes, expected {nbytes}: {path}")
 
 
 def excerpt(data: bytes) -> str:

@@ -6,7 +6,7 @@ import jsonschema
 import pytest
 
 from conformance.outcomes import REJECT_CLASSES, Error, Ok, Protocol, Reject, Unsupported
-from conformance.subjects.answers import excerpt, missing_output, read_answer
+from conformance.subjects.answers import excerpt, read_answer
 from conformance.subjects.protocol import (
     DequantizeRequest,
     DotRequest,
@@ -164,15 +164,6 @@ def test_every_reject_class_is_admissible_in_both_readings():
 def test_excerpts_are_short_and_printable():
     assert excerpt(b"\x1b[31mred\n\xff") == "\\x1b[31mred\\n\\xff"
     assert excerpt(b"a" * 500) == "a" * 200 + "... (500 bytes)"
-
-
-def test_missing_output(tmp_path):
-    path = tmp_path / "y.f32"
-    assert missing_output(path, 8).problem == f"ok, but the file to write does not exist: {path}"
-    path.write_bytes(bytes(7))
-    assert missing_output(path, 8).problem == f"ok, but the file written has 7 bytes, expected 8: {path}"
-    path.write_bytes(bytes(8))
-    assert missing_output(path, 8) is None
 
 
 # The schema
