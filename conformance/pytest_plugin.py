@@ -244,7 +244,7 @@ class _Totals:
             self.verdicts.setdefault(result.who, Counter())[result.verdict] += 1
             self.counts[result.who] = self.counts.get(result.who, Counts()) + result.counts
             if result.who in self.ledgers:
-                self.ledgers[result.who].note(result.case, [divergence.signature for divergence in result.divergences])
+                self.ledgers[result.who].note(result)
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Fail the session for known divergences that no longer hold, as the command does."""

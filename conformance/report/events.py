@@ -68,6 +68,25 @@ class Counts(msgspec.Struct, frozen=True, omit_defaults=True):
         )
 
 
+class OpCount(msgspec.Struct, frozen=True):
+    """How much of one op (with its variant; "quantize with imatrix") on one ggml type was compared.
+
+    Of ``requests`` answers, on ``blocks`` blocks together, ``different`` were not the authority's.
+    """
+
+    type: str
+    op: str
+    requests: int
+    blocks: int
+    different: int
+
+    def __add__(self, other: OpCount) -> OpCount:
+        """Add up; both are of one type and op."""
+        return OpCount(
+            self.type, self.op, self.requests + other.requests, self.blocks + other.blocks, self.different + other.different
+        )
+
+
 class Answered(msgspec.Struct, frozen=True, omit_defaults=True):
     """What one participant answered to one op, shortened: ``outcome`` is ``ok``, ``reject bad-magic``, ``crash SIGSEGV`` ..."""
 
@@ -106,6 +125,8 @@ class CaseResult(msgspec.Struct, frozen=True, tag="result", tag_field="event", o
     answers: tuple[Answered, ...] = ()
     agreement: dict[str, Agreement] = {}
     counts: Counts = Counts()
+    # The same by type and op, where blocks were the input or the output.
+    by_op: tuple[OpCount, ...] = ()
     seconds: float = 0.0
     source: str = ""
     recipe: str = ""
@@ -118,6 +139,8 @@ class CaseResult(msgspec.Struct, frozen=True, tag="result", tag_field="event", o
     repeat: str = ""
     # What was not put to the participant, or not compared, and why, whatever the verdict.
     not_asked: tuple[str, ...] = ()
+    # The ops of which nothing was compared: they cannot show whether a known divergence is gone.
+    uncompared: tuple[str, ...] = ()
     # The known divergences' reasons, for verdict "known".
     known: tuple[str, ...] = ()
 

@@ -13,6 +13,7 @@ import yaml
 from conformance.cases.select import matches
 from conformance.errors import ConfigurationError
 from conformance.judge.divergence import Divergence
+from conformance.judge.signature import DIGEST, Signature, as_digest, satisfied
 from conformance.report.events import CaseResult, KnownProblem
 from conformance.subjects.manifest import Manifest
 
@@ -57,7 +58,8 @@ class KnownLedger:
 
     def __init__(self, entries: Iterable[KnownDivergence]) -> None:
         self.entries = tuple(entries)
-        self._ran: set[str] = set()
+        # The cases that were run, each with the ops of which nothing was compared.
+        self._ran: dict[str, tuple[str, ...]] = {}
         self._seen: set[KnownDivergence] = set()
 
     def unmatched(self, ids: Iterable[str]) -> list[KnownDivergence]:
@@ -65,12 +67,12 @@ class KnownLedger:
         names = list(ids)
         return [entry for entry in self.entries if not any(matches(entry.pattern, name) for name in names)]
 
-    def note(self, case: str, signatures: Iterable[str]) -> list[KnownDivergence]:
-        """Note that a case was run and which signatures it showed; gives the entries that cover it."""
-        here = [entry for entry in self.entries if matches(entry.pattern, case)]
-        shown = set(signatures)
-        self._ran.add(case)
-        self._seen.update(entry for entry in here if entry.signature in shown)
+    def note(self, result: CaseResult) -> list[KnownDivergence]:
+        """Note that a case was run and what it showed; gives the entries that cover it."""
+        here = [entry for entry in self.entries if matches(entry.pattern, result.case)]
+        self._ran[result.case] = result.uncompared
+        shown = [divergence.signature for divergence in result.divergences]
+        self._seen.update(entry for entry in here if any(_still_happens(entry.signature, signature) for signature in shown))
         return here
 
     def apply(self, result: CaseResult) -> CaseResult:
@@ -79,17 +81,17 @@ class KnownLedger:
         A new divergence bears a remark where an entry covers the case with another signature, and the entry that would make
         it known.
         """
-        here = self.note(result.case, (divergence.signature for divergence in result.divergences))
-        known = {entry.signature: entry for entry in here}
-        met = [known[divergence.signature] for divergence in result.divergences if divergence.signature in known]
+        here = self.note(result)
         if not result.divergences or not here:
             return result
+        entries = [_entry_of(divergence, here) for divergence in result.divergences]
+        met = [entry for entry in entries if entry is not None]
         return msgspec.structs.replace(
             result,
             verdict="known" if len(met) == len(result.divergences) else result.verdict,
             divergences=tuple(
-                _with_reason(d, known[d.signature]) if d.signature in known else _with_remark(d, result.case, here)
-                for d in result.divergences
+                _with_reason(divergence, entry) if entry else _with_remark(divergence, result.case, here)
+                for divergence, entry in zip(result.divergences, entries, strict=True)
             ),
             known=tuple(f"{entry.kind}: {entry.reason}" for entry in met),
         )
@@ -97,14 +99,29 @@ class KnownLedger:
     def stale(self, ids: Iterable[str]) -> list[KnownDivergence]:
         """Give the entries all of whose cases were run, of all those that there are, and none showed the signature.
 
-        A run of some of an entry's cases does not decide: the others may still show it.
+        A run of some of an entry's cases does not decide: the others may still show it. Nor does a case in which nothing was
+        compared that could show it: a golden run leaves out what has no recorded answer, or no input.
         """
         names = list(ids)
         return [entry for entry in self.entries if entry not in self._seen and self._decided(entry, names)]
 
     def _decided(self, entry: KnownDivergence, names: list[str]) -> bool:
-        covered = {name for name in names if matches(entry.pattern, name)}
-        return bool(covered) and covered <= self._ran
+        covered = [name for name in names if matches(entry.pattern, name)]
+        return bool(covered) and all(self._could_show(entry, name) for name in covered)
+
+    def _could_show(self, entry: KnownDivergence, name: str) -> bool:
+        signature = Signature.of(entry.signature)
+        return name in self._ran and not (signature.of_values and signature.op in self._ran[name])
+
+
+def _entry_of(divergence: Divergence, here: Iterable[KnownDivergence]) -> KnownDivergence | None:
+    """Give the entry that a divergence satisfies, None for a new one."""
+    return next((entry for entry in here if satisfied(entry.signature, divergence.signature)), None)
+
+
+def _still_happens(known: str, shown: str) -> bool:
+    """Tell whether an entry is not stale: it is met, or all that it says is still true and more is seen now."""
+    return satisfied(known, shown) or as_digest(shown) == known
 
 
 def _with_reason(divergence: Divergence, entry: KnownDivergence) -> Divergence:
@@ -114,11 +131,16 @@ def _with_reason(divergence: Divergence, entry: KnownDivergence) -> Divergence:
 
 
 def _with_remark(divergence: Divergence, case: str, here: list[KnownDivergence]) -> Divergence:
-    nearest = get_close_matches(divergence.signature, [entry.signature for entry in here], n=1, cutoff=0.0)[0]
-    remarks = (
-        f"a known divergence covers this case with another signature: {nearest}",
-        f"if this one is known too, add: {entry_yaml(case, divergence.signature)}",
-    )
+    signature = divergence.signature
+    known = [entry.signature for entry in here]
+    coarse = as_digest(signature)
+    nearest = coarse if coarse in known else get_close_matches(signature, known, n=1, cutoff=0.0)[0]
+    remarks = [f"a known divergence covers this case with another signature: {nearest}"]
+    if coarse in known:
+        remarks.append("that is what a golden run sees of it; this one holds live and golden: put it in its place")
+    remarks.append(f"if this one is known too, add: {entry_yaml(case, signature)}")
+    if Signature.of(signature).kind == DIGEST:
+        remarks.append("a live run (--oracle live) gives the signature that holds under both oracles")
     return msgspec.structs.replace(divergence, remarks=(*divergence.remarks, *remarks))
 
 

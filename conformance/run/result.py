@@ -16,7 +16,7 @@ from conformance.judge.divergence import Divergence, HexLine
 from conformance.judge.hexdump import dump_file
 from conformance.judge.verdict import StepVerdict, expectation_text
 from conformance.outcomes import Crash, Error, Ok, Outcome, Protocol, Reject, Unsupported, outcome_name
-from conformance.report.events import Agreement, Answered, CaseResult, Counts, VerdictName
+from conformance.report.events import Agreement, Answered, CaseResult, Counts, OpCount, VerdictName
 from conformance.run.participants import Reply
 from conformance.run.prepare import Prepared
 from conformance.run.steps import Step
@@ -43,8 +43,10 @@ class Tally:
         self.divergences: dict[str, Divergence] = {}
         self.answers: list[Answered] = []
         self.agreement: dict[str, Agreement] = {}
+        self.by_op: dict[tuple[str, str], OpCount] = {}
         self.is_file = isinstance(case.input, FileInput)
         self._judged = False
+        self._compared: set[str] = set()
         self._file_compared = False
 
     def skip(self, reason: str, kind: str) -> None:
@@ -61,10 +63,20 @@ class Tally:
         self._judged = True
         if verdict.same is not None:
             self.counts += step.counts
+            self._count_op(step, different=not verdict.same)
+            self._compared.add(step.asked)
             self._file_compared |= step.op in {"header", "load"}
         for divergence in verdict.divergences:
             self._keep(step, divergence)
         self._note(step, reply, verdict, others)
+
+    def _count_op(self, step: Step, *, different: bool) -> None:
+        if step.numbers is None:
+            return
+        kind, op = step.numbers.kind, f"{step.asked} with imatrix" if step.imatrix else step.asked
+        counted = OpCount(kind.name, op, 1, step.numbers.rows * step.numbers.cols // kind.block, int(different))
+        before = self.by_op.get((kind.name, op))
+        self.by_op[kind.name, op] = before + counted if before else counted
 
     def _keep(self, step: Step, divergence: Divergence) -> None:
         if divergence.signature in self.divergences or len(self.divergences) >= KEPT_DIVERGENCES:
@@ -102,6 +114,7 @@ class Tally:
             answers=tuple(self.answers),
             agreement=self.agreement,
             counts=msgspec.structs.replace(self.counts, files=int(self._file_compared)),
+            by_op=tuple(self.by_op.values()),
             seconds=round(self.seconds, 6),
             source=f"{self.case.suite}.yaml:{self.case.line}",
             recipe=recipe_text(self.case),
@@ -111,6 +124,7 @@ class Tally:
             note=self.case.note,
             covers=self.case.covers,
             not_asked=tuple(self.not_asked),
+            uncompared=tuple(op for op in self.case.ask if op not in self._compared),
             repeat=f"{command} --select {shlex.quote(self.case.id)}",
         )
 

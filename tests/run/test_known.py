@@ -1,0 +1,143 @@
+"""Known divergences: one entry holds live and golden, and none hides what changes."""
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from conformance.judge.divergence import Divergence
+from conformance.report.events import CaseResult
+from conformance.run.known import KnownDivergence, KnownLedger
+from conformance.subjects.manifest import Manifest, find_manifest
+from tests.run.conftest import Bench, Ran
+
+QUANTS = "quantize:Q8_0:bytes:qs"
+VALUES = "dequantize:Q8_0:bits:value"
+# Wrong in what it quantizes, in what it dequantizes, in an array that golden files digest, and in one array's length.
+WRONG = """
+import sys
+import numpy as np
+from impl.serve import main
+from impl.subject import Subject
+class Wrong(Subject):
+    def quantize(self, request):
+        done = super().quantize(request)
+        blocks = np.fromfile(request["out"], np.uint8)
+        blocks[blocks.size // 2 // 34 * 34 + 5] ^= 1
+        blocks.tofile(request["out"])
+        return done
+    def dequantize(self, request):
+        done = super().dequantize(request)
+        values = np.fromfile(request["out"], "<u4")
+        values[-1] ^= 1
+        values.tofile(request["out"])
+        return done
+    def header(self, request):
+        answer = super().header(request)
+        for pair in answer["kv"]:
+            if pair["key"] == "wrong":
+                pair["value"][70] = "77"
+            if pair["key"] == "short":
+                pair["value"].pop(0)
+        return answer
+    load = header
+sys.exit(main(Wrong(), sys.argv[1:]))
+"""
+ARRAYS = """
+suite: small/arrays
+defaults: {expect: {llama.cpp: accept, gguf-py: accept, spec: accept}}
+cases:
+  long:
+    build: {kv: [{key: wrong, array: {u32: {fill: 1, count: 2000}}}, {key: short, array: {u32: [NUMBERS]}}]}
+""".replace("NUMBERS", ", ".join(str(n) for n in range(100)))
+
+
+def _subject(folder: Path, *entries: tuple[str, str]) -> Manifest:
+    (folder / "a.py").write_text(WRONG)
+    (folder / "adapter.yaml").write_text('name: wrong\nlanguage: python\ncommand: ["{python}", "{dir}/a.py"]\n')
+    made = [{"pattern": pattern, "signature": signature, "kind": "bug", "reason": "why"} for pattern, signature in entries]
+    (folder / "divergences.yaml").write_text(json.dumps({"divergences": made}))
+    return find_manifest(folder)
+
+
+def _verdicts(ran: Ran) -> set[str]:
+    return {verdict for (_, who), verdict in ran.verdicts.items() if who == "wrong"}
+
+
+ARRAY_ENTRIES = [
+    ("small/arrays/*", f"{op}:-:{rest}")
+    for op in ("header", "load")
+    for rest in ("value:kv[*].value[*]", "count:kv[*].value.length")
+]
+
+
+@pytest.mark.parametrize("live", [True, False])
+def test_the_same_entries_hold_live_and_golden(bench: Bench, tmp_path: Path, live: bool) -> None:
+    """The wrong blocks keep a golden run from dequantizing them: the entry on that is undecided there, not stale."""
+    bench.write("small/arrays", ARRAYS)
+    bench.record()
+    subject = _subject(tmp_path, ("small/blocks/q8_0", QUANTS), ("small/blocks/q8_0", VALUES), *ARRAY_ENTRIES)
+    for select in ("small/arrays", "small/blocks/q8_0"):
+        ran = bench.run(subject, live=live, select=select)
+        assert (ran.code, _verdicts(ran), ran.problems) == (0, {"known"}, [])
+
+
+@pytest.mark.parametrize("live", [True, False])
+@pytest.mark.parametrize("known", ["quantize:Q4_0:bytes:qs", "quantize:Q8_0:size:output", "quantize:Q8_0:bits:value"])
+def test_what_either_oracle_can_tell_from_the_entry_fails(bench: Bench, tmp_path: Path, live: bool, known: str) -> None:
+    bench.record()
+    ran = bench.run(
+        _subject(tmp_path, ("small/blocks/q8_0", known), ("small/blocks/q8_0", VALUES)), live=live, select="small/blocks/q8_0"
+    )
+    assert ran.code == 1
+    assert _verdicts(ran) == {"diverge"}
+
+
+def test_a_digest_alone_does_not_hide_the_field_in_a_live_run(bench: Bench, tmp_path: Path) -> None:
+    bench.record()
+    subject = _subject(tmp_path, ("small/blocks/q8_0", "quantize:Q8_0:digest:blocks"), ("small/blocks/q8_0", VALUES))
+    assert bench.run(subject, live=False, select="small/blocks/q8_0").code == 0
+    ran = bench.run(subject, select="small/blocks/q8_0")
+    assert (ran.code, ran.problems) == (1, [])
+    (result,) = [e for e in ran.events if isinstance(e, CaseResult) and e.verdict == "diverge"]
+    remarks = " ".join(remark for divergence in result.divergences for remark in divergence.remarks)
+    assert "put it in its place" in remarks
+    assert f"signature: {QUANTS}" in remarks or f"signature: '{QUANTS}'" in remarks
+
+
+def _result(*signatures: str, uncompared: tuple[str, ...] = ()) -> CaseResult:
+    divergences = tuple(Divergence(signature=s, op=s.partition(":")[0], authority="llama.cpp", summary=s) for s in signatures)
+    return CaseResult(
+        case="a/b/c",
+        who="x",
+        role="subject",
+        verdict="diverge",
+        profile="llama.cpp",
+        divergences=divergences,
+        uncompared=uncompared,
+    )
+
+
+def _ledger(*signatures: str) -> KnownLedger:
+    return KnownLedger(KnownDivergence("a/b/c", signature, "bug", "why") for signature in signatures)
+
+
+def test_one_known_divergence_does_not_cover_a_second_one() -> None:
+    applied = _ledger(QUANTS).apply(_result(QUANTS, VALUES))
+    assert applied.verdict == "diverge"
+    assert [bool(d.remarks and d.remarks[0].startswith("known bug")) for d in applied.divergences] == [True, False]
+    assert _ledger(QUANTS, VALUES).apply(_result(QUANTS, VALUES)).verdict == "known"
+
+
+def test_what_was_not_compared_does_not_decide() -> None:
+    for uncompared, stale in (((), [QUANTS]), (("quantize",), []), (("dequantize",), [QUANTS])):
+        ledger = _ledger(QUANTS)
+        ledger.note(msgspec.structs.replace(_result(), uncompared=uncompared))
+        assert [entry.signature for entry in ledger.stale(["a/b/c"])] == stale
+
+
+def test_a_death_that_no_longer_happens_is_stale_even_where_only_the_answer_counts() -> None:
+    ledger = _ledger("header:-:crash-SIGSEGV:-")
+    ledger.note(_result(uncompared=("header",)))
+    assert ledger.stale(["a/b/c"])
