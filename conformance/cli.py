@@ -110,6 +110,7 @@ _oracle = click.option(
     "--oracle", type=click.Choice(["live", "golden"]),
     help="live: ask the installed authorities too. golden: recorded answers. Default: live where llama.cpp is installed.",
 )  # fmt: skip
+_by_type = click.option("--by-type", is_flag=True, help="Show blocks compared by ggml type and op, not suites and verdicts.")
 _json = click.option("--json", "as_json", is_flag=True, help="For a machine.")
 
 
@@ -126,9 +127,10 @@ _json = click.option("--json", "as_json", is_flag=True, help="For a machine.")
 )
 @click.option("--no-report", is_flag=True, help="Write no reports, only the terminal's.")
 @click.option("--validate", is_flag=True, help="Check each message against the protocol's JSON Schema.")
+@_by_type
 @_color
 @_one_screen
-def run(folder: Path | None, no_report: bool, color: str, **options: Any) -> int:
+def run(folder: Path | None, no_report: bool, by_type: bool, color: str, **options: Any) -> int:
     """Run cases against subjects and judge the answers.
 
     \b
@@ -143,7 +145,7 @@ def run(folder: Path | None, no_report: bool, color: str, **options: Any) -> int
     target = None if no_report else folder or DEFAULT_REPORTS / datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
     options["subjects"] = tuple(options["subjects"])
     options["select"] = tuple(options["select"])
-    return run_command(Options(**options), target, color)
+    return run_command(Options(**options), target, color, by_type=by_type)
 
 
 @main.command("list")
@@ -207,9 +209,10 @@ def record(select: tuple[str, ...], cases: Path | None) -> int:
 @main.command()
 @click.argument("events", type=click.Path(path_type=Path))
 @click.option("--to", "folder", type=click.Path(path_type=Path, file_okay=False), help="Write Markdown, JSON and JUnit there.")
+@_by_type
 @_color
 @_one_screen
-def report(events: Path, folder: Path | None, color: str) -> int:
+def report(events: Path, folder: Path | None, by_type: bool, color: str) -> int:
     """Make the reports again from a run's events; a run that was cut short is said to be so.
 
     \b
@@ -219,7 +222,9 @@ def report(events: Path, folder: Path | None, color: str) -> int:
     from conformance.report.command import report_command
     from conformance.report.console import Color
 
-    return report_command(events / "events.ndjson" if events.is_dir() else events, folder, color=cast("Color", color))
+    return report_command(
+        events / "events.ndjson" if events.is_dir() else events, folder, color=cast("Color", color), by_type=by_type
+    )
 
 
 @main.command()

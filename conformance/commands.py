@@ -27,7 +27,7 @@ from conformance.run.setup import Options, live_authorities, load_cases, locator
 _PATIENCE = 2
 
 
-def run_command(options: Options, folder: Path | None, color: str) -> int:
+def run_command(options: Options, folder: Path | None, color: str, *, by_type: bool = False) -> int:
     """Run, show the result on the terminal and write reports to ``folder`` if there is one; gives the exit code.
 
     Reports are written of a run that ends early too; one that could not begin leaves none.
@@ -49,7 +49,7 @@ def run_command(options: Options, folder: Path | None, color: str) -> int:
             run(plan, sink)
         finally:
             if began:
-                view.finish()
+                view.finish(by_type=by_type)
                 if folder is not None:
                     write_reports(folder / "events.ndjson", folder)
     return view.summary.exit_code

@@ -13,7 +13,13 @@ from conformance.report.write import write_reports
 
 
 def report_command(
-    events_path: Path, folder: Path | None = None, *, color: Color = "auto", out: TextIO | None = None, width: int | None = None
+    events_path: Path,
+    folder: Path | None = None,
+    *,
+    color: Color = "auto",
+    out: TextIO | None = None,
+    width: int | None = None,
+    by_type: bool = False,
 ) -> int:
     """Show a stream's result on ``out`` (the process's stdout if None) and write its reports to ``folder`` if there is one.
 
@@ -27,5 +33,5 @@ def report_command(
     view = TerminalView(color=color, reports=folder, out=out, width=width, progress=False)
     for event in events:
         view.on_event(event)
-    view.finish()
+    view.finish(by_type=by_type)
     return view.summary.exit_code

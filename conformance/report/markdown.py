@@ -19,6 +19,7 @@ from conformance.report.paths import case_path
 from conformance.report.summary import Failure, RunSummary, choose, suite_of
 from conformance.report.tally_table import AMOUNTS, tally_rows, verdict_columns
 from conformance.report.text import compared, lines_of, number, one_line, plural, seconds, tail_of
+from conformance.report.type_table import type_tables
 
 # Failures that the run's summary shows in full; each case's own report has all of its own.
 FULL = 25
@@ -120,6 +121,7 @@ def summary_markdown(summary: RunSummary, started: RunStarted) -> str:
             totals=[(who, total, compared(total.counts)) for who, total in summary.totals],
             command=lines_of(started.command),
             reasons=[("Known divergences", _by_reason(summary.known)), ("Not asked or not compared", _by_reason(summary.skipped))],
+            types=[(table.who, list(table.lines())) for table in type_tables(summary)],
             problems=[(problem, _says(problem), lines_of(problem.edit)) for problem in summary.problems],
         )
     )

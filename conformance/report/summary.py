@@ -11,7 +11,18 @@ import msgspec
 
 from conformance.errors import EXIT_AUTHORITY_MISSING, EXIT_DIVERGENCE, EXIT_HARNESS, EXIT_OK, EXIT_USAGE, ConfigurationError
 from conformance.judge.divergence import Divergence
-from conformance.report.events import FAILING, FORMAT, Agreement, CaseResult, Counts, Event, KnownProblem, RunFinished, RunStarted
+from conformance.report.events import (
+    FAILING,
+    FORMAT,
+    Agreement,
+    CaseResult,
+    Counts,
+    Event,
+    KnownProblem,
+    OpCount,
+    RunFinished,
+    RunStarted,
+)
 from conformance.report.text import number, one_line
 
 EXIT_MEANINGS = {
@@ -82,7 +93,7 @@ class RunSummary:
 
     ``tallies[suite, who]``; ``failed`` are the results that fail the run; ``skipped[who, reason]`` (of single steps too, in
     cases that were judged by others) and ``known[who, reason]`` list case ids; ``agreement[who, authority]`` counts steps;
-    ``problems`` are entries of divergences files that no longer hold.
+    ``by_op[who, type, op]`` counts blocks; ``problems`` are entries of divergences files that no longer hold.
     """
 
     def __init__(self, where: str = "") -> None:
@@ -94,6 +105,7 @@ class RunSummary:
         self.skipped: dict[tuple[str, str], list[str]] = {}
         self.known: dict[tuple[str, str], list[str]] = {}
         self.agreement: dict[tuple[str, str], Agreement] = {}
+        self.by_op: dict[tuple[str, str, str], OpCount] = {}
         self.problems: list[KnownProblem] = []
         self.seen: set[str] = set()
 
@@ -134,6 +146,9 @@ class RunSummary:
         tally = self.tallies.setdefault((suite_of(result.case), result.who), Tally())
         tally.add(Tally(1, Counter([result.verdict]), result.counts))
         self._count_agreement(result)
+        for counted in result.by_op:
+            key = (result.who, counted.type, counted.op)
+            self.by_op[key] = self.by_op[key] + counted if key in self.by_op else counted
         if result.verdict in FAILING:
             self.failed.append(result)
         for reason in result.not_asked or ((result.reason or "no reason given",) if result.verdict == "skip" else ()):

@@ -9,7 +9,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TextIO
 
-from rich.console import Console
 from rich.text import Text
 
 from conformance.report.console import Color, make_console, standard_streams
@@ -20,6 +19,7 @@ from conformance.report.progress import BarProgress, NoProgress, PlainProgress, 
 from conformance.report.summary import Failure, RunSummary, Tally, choose, suite_of
 from conformance.report.tally_table import AMOUNTS, TallyColumn, TallyLayout, lay_out, verdict_columns
 from conformance.report.text import compared, lines_of, number, one_line, plural, seconds, wrap
+from conformance.report.type_table import type_tables
 
 # Failures that are shown in full; the rest is counted by signature.
 FULL = 10
@@ -67,24 +67,27 @@ class TerminalView:
         self.summary.add(event)
         self._progress.update(event, self.summary)
 
-    def finish(self) -> None:
-        """Print the result; where the closing event has not come, of a truncated run."""
+    def finish(self, *, by_type: bool = False) -> None:
+        """Print the result; where the closing event has not come, of a truncated run.
+
+        ``by_type`` shows blocks by ggml type and op instead of suites by participant.
+        """
         self._progress.stop()
         if self.summary.started is None:
             return
-        for line in _result(self.summary, self.summary.started, self._reports, self._console):
+        for line in self._lines(self.summary.started, by_type=by_type):
             self._console.print(line, soft_wrap=True)
 
-
-def _result(summary: RunSummary, started: RunStarted, reports: Path | None, console: Console) -> Iterator[Text]:
-    yield from _header(started)
-    yield from _warning(summary)
-    yield from _table(summary, console.width)
-    yield from _failures(summary.failures, reports, console.width)
-    yield from _by_reason("known divergences", summary.known, console.width)
-    yield from _by_reason("not asked or not compared", summary.skipped, console.width)
-    yield from _problems(summary.problems)
-    yield from _closing(summary, reports)
+    def _lines(self, started: RunStarted, *, by_type: bool) -> Iterator[Text]:
+        summary, width = self.summary, self._console.width
+        yield from _header(started)
+        yield from _warning(summary)
+        yield from _types(summary) if by_type else _table(summary, width)
+        yield from _failures(summary.failures, self._reports, width)
+        yield from _by_reason("known divergences", summary.known, width)
+        yield from _by_reason("not asked or not compared", summary.skipped, width)
+        yield from _problems(summary.problems)
+        yield from _closing(summary, self._reports)
 
 
 def _header(started: RunStarted) -> Iterator[Text]:
@@ -122,6 +125,16 @@ def _table(summary: RunSummary, width: int) -> Iterator[Text]:
     for layout in [whole] if whole.width <= width else [lay_out(summary, verdicts), lay_out(summary, AMOUNTS)]:
         yield Text()
         yield from _table_lines(layout)
+
+
+def _types(summary: RunSummary) -> Iterator[Text]:
+    for table in type_tables(summary):
+        yield Text()
+        yield Text(f"{one_line(table.who)}: blocks compared, by type and op", style=_HEAD)
+        yield from (Text(line, style=_BAD if "differ" in line else "") for line in table.lines())
+    if not summary.by_op:
+        yield Text()
+        yield Text("no blocks were compared", style=_BAD)
 
 
 def _table_lines(layout: TallyLayout) -> Iterator[Text]:

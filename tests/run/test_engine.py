@@ -23,6 +23,17 @@ def test_the_reference_passes_live_and_golden(bench: Bench) -> None:
         counts = ran.finished.counts["impl"]
         assert (counts.blocks, counts.bytes, counts.values) == (4 * 32 + 4, 4 * 32 * 34 + 16, 4 * 1024 + 2 * 512)
         assert (counts.files, counts.tensors) == (3, 1)
+        by_op = {
+            (c.type, c.op): (c.requests, c.blocks, c.different)
+            for e in ran.events
+            if isinstance(e, CaseResult) and e.who == "impl"
+            for c in e.by_op
+        }
+        assert by_op == {
+            ("Q8_0", "quantize"): (1, 4 * 32, 0),
+            ("Q8_0", "dequantize"): (1, 4 * 32, 0),
+            ("Q4_K", "dequantize"): (1, 4, 0),
+        }
         opening = ran.events[0]
         assert isinstance(opening, RunStarted)
         assert opening.oracle == ("live" if live else "golden")
@@ -37,6 +48,7 @@ def test_a_divergence_fails_live_and_golden(bench: Bench) -> None:
         assert ran.verdicts["small/blocks/q8_0", "q8_0-stored-scale"] == "diverge"
         (result,) = [e for e in ran.events if isinstance(e, CaseResult) and e.verdict == "diverge"]
         assert [divergence.signature for divergence in result.divergences] == [signature]
+        assert [(c.op, c.different) for c in result.by_op if c.different] == [("quantize", 1)]
         assert result.repeat == "gguf-conformance run --select small/blocks/q8_0"
 
 
