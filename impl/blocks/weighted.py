@@ -7,7 +7,6 @@ Source: ``quantize_row_q4_0_impl`` and its siblings in ggml/src/ggml-quants.c. S
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -32,42 +31,62 @@ class _Lanes(NamedTuple):
 
 def search_symmetric(x: Floats, imatrix: Floats, half: int) -> tuple[Floats, Bytes]:
     """Give scales (blocks,) and codes 0 to ``2 * half - 1`` (blocks, 32) of rows ``x`` (rows, cols); ``imatrix`` is (cols,)."""
-
-    def search(lanes: _Lanes) -> None:
-        fit_symmetric(lanes.x, lanes.w, lanes.levels, lanes.state, np.int32(half))
-
-    (d,), codes = _search(x, imatrix, search, [SCALE])
+    blocks = x.reshape(-1, _BLOCK)
+    d, codes = np.empty(len(blocks), np.float32), np.empty(blocks.shape, np.uint8)
+    _search_symmetric(blocks, imatrix, _powers(x), np.int32(half), _lanes(), d, codes)
     return d, codes
 
 
 def search_affine(x: Floats, imatrix: Floats, top: int) -> tuple[Floats, Floats, Bytes]:
     """Give scales and minima (blocks,) and codes 0 to ``top`` (blocks, 32) of rows ``x`` (rows, cols); ``imatrix`` is (cols,)."""
     plan = Search(np.int32(top), np.float32(-0.9), np.float32(0.05), 36, False)
-
-    def search(lanes: _Lanes) -> None:
-        fit_affine(lanes.x, lanes.w, lanes.levels, lanes.state, plan)
-
-    (d, minima), codes = _search(x, imatrix, search, [BEST_SCALE, BASE])
+    blocks = x.reshape(-1, _BLOCK)
+    d, minima, codes = np.empty(len(blocks), np.float32), np.empty(len(blocks), np.float32), np.empty(blocks.shape, np.uint8)
+    _search_affine(blocks, imatrix, _powers(x), plan, _lanes(), d, minima, codes)
     return d, minima, codes
 
 
-def _search(x: Floats, imatrix: Floats, search: Callable[[_Lanes], None], found: list[int]) -> tuple[Floats, Bytes]:
-    """Search 64 blocks at a time; give the ``found`` rows of their states, (len(found), blocks), and their codes, (blocks, 32)."""
-    blocks, powers = x.reshape(-1, _BLOCK), _powers(x)
-    numbers, codes = np.empty((len(found), len(blocks)), np.float32), np.empty(blocks.shape, np.uint8)
-    shape = (_BLOCK, LANES)
-    lanes = _Lanes(
-        np.zeros(shape, np.float32),
-        np.zeros(shape, np.float32),
-        np.zeros(shape, np.uint8),
-        np.zeros((STATE_ROWS, LANES), np.float32),
-    )
+def _lanes() -> _Lanes:
+    x, w = np.zeros((2, _BLOCK, LANES), np.float32)
+    return _Lanes(x, w, np.zeros((_BLOCK, LANES), np.uint8), np.zeros((STATE_ROWS, LANES), np.float32))
+
+
+@kernel
+def _search_symmetric(
+    blocks: Floats, imatrix: Floats, powers: Floats, half: np.int32, lanes: _Lanes, d: Floats, codes: Bytes
+) -> None:
+    """Search 64 blocks at a time."""
     for first in range(0, len(blocks), LANES):
         count = _gather(blocks, imatrix, powers, first, lanes.x, lanes.w)
-        search(lanes)
-        numbers[:, first : first + count] = lanes.state[found, :count]
-        codes[first : first + count] = lanes.levels.T[:count]
-    return numbers, codes
+        fit_symmetric(lanes.x, lanes.w, lanes.levels, lanes.state, half)
+        _take(lanes.state, SCALE, d[first : first + count])
+        _take_codes(lanes.levels, codes[first : first + count])
+
+
+@kernel
+def _search_affine(  # noqa: PLR0913, PLR0917 - three results, and what they are found from
+    blocks: Floats, imatrix: Floats, powers: Floats, plan: Search, lanes: _Lanes, d: Floats, minima: Floats, codes: Bytes
+) -> None:
+    """Search 64 blocks at a time."""
+    for first in range(0, len(blocks), LANES):
+        count = _gather(blocks, imatrix, powers, first, lanes.x, lanes.w)
+        fit_affine(lanes.x, lanes.w, lanes.levels, lanes.state, plan)
+        _take(lanes.state, BEST_SCALE, d[first : first + count])
+        _take(lanes.state, BASE, minima[first : first + count])
+        _take_codes(lanes.levels, codes[first : first + count])
+
+
+@kernel
+def _take(state: Floats, row: int, out: Floats) -> None:
+    for lane in range(len(out)):
+        out[lane] = state[row, lane]
+
+
+@kernel
+def _take_codes(levels: Bytes, codes: Bytes) -> None:
+    for lane in range(len(codes)):
+        for i in range(codes.shape[1]):
+            codes[lane, i] = levels[i, lane]
 
 
 @kernel
