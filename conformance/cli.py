@@ -14,6 +14,7 @@ import click
 
 from conformance import __version__
 from conformance.errors import EXIT_DIVERGENCE, EXIT_HARNESS, EXIT_OK, GgufConformanceError
+from conformance.interrupts import EXIT_INTERRUPTED, interruptible
 
 PROFILES = ("llama.cpp", "gguf-py", "spec")
 DEFAULT_REPORTS = Path("reports")
@@ -35,7 +36,11 @@ def _one_screen(function: Callable[..., int | None]) -> Callable[..., None]:
     @wraps(function)
     def wrapper(*args: object, **kwargs: object) -> None:
         try:
-            code = function(*args, **kwargs)
+            with interruptible():
+                code = function(*args, **kwargs)
+        except KeyboardInterrupt:
+            click.echo("gguf-conformance: interrupted", err=True)
+            code = EXIT_INTERRUPTED
         except GgufConformanceError as problem:
             click.echo(f"gguf-conformance: {problem}", err=True)
             code = problem.exit_code
@@ -146,6 +151,43 @@ def run(folder: Path | None, no_report: bool, by_type: bool, color: str, **optio
     options["subjects"] = tuple(options["subjects"])
     options["select"] = tuple(options["select"])
     return run_command(Options(**options), target, color, by_type=by_type)
+
+
+@main.command()
+@click.option("--subject", "-S", "subjects", multiple=True, required=True, metavar="NAME|PATH", shell_complete=_complete_subject,
+              help="An adapter: its name, its folder, or its manifest. May be given several times.")  # fmt: skip
+@click.option("--type", "-t", "types", multiple=True, metavar="TYPE", help="Only this type (Q4_K). May be given several times.")
+@click.option("--blocks", default=20_000, type=click.IntRange(1, 10**9), show_default=True,
+              help="How many blocks of each type and op; a twentieth where a quantizer searches a grid.")  # fmt: skip
+@click.option("--seed", default=1, type=click.IntRange(0, 2**32 - 1), show_default=True, help="Another seed, other numbers.")
+@_profile
+@click.option("--jobs", "-j", type=click.IntRange(1), help="Lanes of processes; default: as many as cores.")
+@click.option(
+    "--report",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where cases and reports go; default: reports/<time>.",
+)
+@_color
+@_one_screen
+def sweep(folder: Path | None, types: tuple[str, ...], blocks: int, seed: int, color: str, **options: Any) -> int:
+    """Run random and structured numbers, as many as you like, beside the installed authorities.
+
+    The cases are written as case files into `declared/` in the folder of the reports: run one again, or keep it.
+
+    \b
+    Examples:
+      gguf-conformance sweep --subject impl --blocks 100000 --seed 7
+      gguf-conformance sweep -S ./my-adapter --type Q4_K --type Q6_K
+    """
+    from conformance.commands import run_command
+    from conformance.run.setup import Options
+    from conformance.sweep import Sweep, names
+
+    target = folder or DEFAULT_REPORTS / datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
+    cases = Sweep(names(types), blocks, seed).write(target / "declared")
+    options["subjects"] = tuple(options["subjects"])
+    return run_command(Options(oracle="live", cases=cases, **options), target, color, by_type=True)
 
 
 @main.command("list")

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import queue
-import signal
 import tempfile
-import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from types import FrameType
 from typing import NamedTuple
 
 from conformance import __version__
 from conformance.cases.model import Case, FileInput, ModelInput
 from conformance.errors import EXIT_DIVERGENCE, EXIT_HARNESS, EXIT_OK, ConfigurationError, GgufConformanceError
+from conformance.interrupts import EXIT_INTERRUPTED, Interrupted, signals_to
 from conformance.judge.golden import GoldenStore
 from conformance.judge.verdict import is_determined
 from conformance.report.events import (
@@ -31,15 +27,16 @@ from conformance.report.events import (
     RunFinished,
     RunStarted,
 )
+from conformance.run.crew import Crew
 from conformance.run.execute import LEADERS, Lane, Setting
 from conformance.run.known import KnownLedger, known_problems, load_known
 from conformance.run.participants import Member, golden_participants
 from conformance.run.prepare import Locate
+from conformance.run.recorded import check_recorded
 from conformance.subjects.manifest import Manifest
 
-# What a shell gives for a program that a signal ended: 128 + its number.
-EXIT_INTERRUPTED = 130
 INTERRUPTED = "interrupted"
+PREFIX = "gguf-conformance-"
 
 Sink = Callable[[Event], None]
 
@@ -67,31 +64,27 @@ class RunPlan(NamedTuple):
         return bool(self.authorities)
 
 
-class Interrupted(Exception):  # noqa: N818 - not an error: a person asked for it
-    """A signal asks the run to end."""
-
-
 def run(plan: RunPlan, sink: Sink) -> int:
     """Run the plan, give each event to ``sink`` in this thread, and return the exit code.
 
-    Raises ConfigurationError before the first event where the plan cannot be run at all. One that comes up during the run
-    ends it after the closing event.
+    Raises ConfigurationError, or Interrupted, before the first event where the plan cannot be run at all. A ConfigurationError that
+    comes up during the run ends it after the closing event; so does a signal, and EXIT_INTERRUPTED is returned.
     """
     if not plan.live:
         require_golden(plan)
     ledgers = {manifest.name: KnownLedger(load_known(manifest.divergences)) for manifest in plan.subjects}
-    with tempfile.TemporaryDirectory(prefix="gguf-conformance-", ignore_cleanup_errors=True) as work:
-        lanes = [make_lane(plan, Path(work)) for _ in range(max(1, min(plan.jobs, len(plan.cases))))]
+    crew = Crew()
+    with signals_to(crew.interrupt), tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as work:
+        crew.lanes = [make_lane(plan, Path(work)) for _ in range(max(1, min(plan.jobs, len(plan.cases))))]
         try:
-            participants = _participants(plan, lanes[0])
-            return _Run(plan, sink, ledgers, lanes, participants).go()
+            return _Run(plan, sink, ledgers, crew).go()
         finally:
-            for lane in lanes:
-                lane.close()
+            crew.close()
 
 
 def require_golden(plan: RunPlan) -> None:
     """Make sure that each case has recorded answers of its profile's authority. Raises ConfigurationError naming the first."""
+    check_recorded(plan.store, plan.cases)
     for manifest in plan.subjects:
         profile = plan.profile or manifest.profile
         lacking = [case for case in plan.cases if profile in LEADERS and not _recorded(plan.store, case, profile)]
@@ -126,9 +119,7 @@ def make_lane(plan: RunPlan, work: Path) -> Lane:
     return Lane(members, Setting(plan.store, plan.locate, plan.live, plan.profile, plan.repeat, work))
 
 
-def _participants(plan: RunPlan, lane: Lane) -> tuple[Participant, ...]:
-    """Start everybody once, so that a subject that cannot start ends the command before anything is run."""
-    running = tuple(member.describe() for member in lane.members)
+def _participants(plan: RunPlan, running: tuple[Participant, ...]) -> tuple[Participant, ...]:
     return running if plan.live else (*running, *golden_participants(plan.store, {case.suite for case in plan.cases}))
 
 
@@ -138,39 +129,27 @@ def longest_first(cases: Sequence[Case]) -> deque[Case]:
 
 
 class _Run:
-    def __init__(
-        self,
-        plan: RunPlan,
-        sink: Sink,
-        ledgers: dict[str, KnownLedger],
-        lanes: Sequence[Lane],
-        participants: tuple[Participant, ...],
-    ) -> None:
+    def __init__(self, plan: RunPlan, sink: Sink, ledgers: dict[str, KnownLedger], crew: Crew) -> None:
         self.plan = plan
         self.sink = sink
         self.ledgers = ledgers
-        self.lanes = lanes
-        self.participants = participants
-        self.todo = longest_first(plan.cases)
-        self.done: queue.Queue[list[CaseResult] | BaseException | None] = queue.Queue()
-        self.stop = threading.Event()
+        self.crew = crew
         self.verdicts: dict[str, Counter[str]] = {}
         self.counts: dict[str, Counts] = {}
         self.started = time.monotonic()
 
     def go(self) -> int:
-        self.sink(self._opening())
+        participants = _participants(self.plan, self.crew.describe())
+        self.sink(self._opening(participants))
         failure: GgufConformanceError | None = None
         ended = ""
         try:
-            with _signals():
-                self._work()
+            for result in self.crew.work(longest_first(self.plan.cases)):
+                self._take(result)
         except Interrupted:
             ended = INTERRUPTED
         except GgufConformanceError as problem:
             failure, ended = problem, f"stopped: {problem.message}"
-        finally:
-            self.stop.set()
         problems = [] if ended else self._known_problems()
         idle = [] if ended else self._never_judged()
         if idle:
@@ -189,7 +168,7 @@ class _Run:
             raise failure
         return code
 
-    def _opening(self) -> RunStarted:
+    def _opening(self, participants: tuple[Participant, ...]) -> RunStarted:
         return RunStarted(
             format=FORMAT,
             version=__version__,
@@ -198,38 +177,8 @@ class _Run:
             oracle="live" if self.plan.live else "golden",
             profile=self.plan.profile or ", ".join(dict.fromkeys(manifest.profile for manifest in self.plan.subjects)),
             cases=len(self.plan.cases),
-            participants=self.participants,
+            participants=participants,
         )
-
-    def _work(self) -> None:
-        threads = [threading.Thread(target=self._drive, args=(lane,), daemon=True) for lane in self.lanes]
-        for thread in threads:
-            thread.start()
-        open_lanes = len(threads)
-        while open_lanes:
-            item = self.done.get()
-            if item is None:
-                open_lanes -= 1
-            elif isinstance(item, BaseException):
-                raise item
-            else:
-                for result in item:
-                    self._take(result)
-
-    def _drive(self, lane: Lane) -> None:
-        """Work through cases until there are no more; runs in a thread of its own, one a lane."""
-        try:
-            while not self.stop.is_set() and (case := self._next()) is not None:
-                self.done.put(lane.run(case))
-            self.done.put(None)
-        except BaseException as problem:  # noqa: BLE001 - carried to the main thread, which raises it
-            self.done.put(problem)
-
-    def _next(self) -> Case | None:
-        try:
-            return self.todo.popleft()
-        except IndexError:
-            return None
 
     def _take(self, result: CaseResult) -> None:
         sorted_result = self._with_known(result)
@@ -270,21 +219,3 @@ class _Run:
     def _never_judged(self) -> list[str]:
         """No silent green: name the subjects of which every case was skipped."""
         return [manifest.name for manifest in self.plan.subjects if set(self.verdicts.get(manifest.name, ())) == {"skip"}]
-
-
-@contextmanager
-def _signals() -> Iterator[None]:
-    """Turn SIGINT and SIGTERM into Interrupted, so that the run can close its event stream; a no-op outside the main thread."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def interrupt(number: int, _frame: FrameType | None) -> None:
-        raise Interrupted(signal.Signals(number).name)
-
-    before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

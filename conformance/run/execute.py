@@ -73,6 +73,11 @@ class Lane:
     def _execution(self, case: Case) -> Execution:
         return Execution(case, self.members, self.setting)
 
+    def kill(self) -> None:
+        """Kill all processes, from any thread: what is under way comes to nothing, and nothing more is asked."""
+        for member in self.members:
+            member.kill()
+
     def close(self) -> None:
         """End all processes."""
         for member in self.members:

@@ -69,6 +69,10 @@ class Member:
             return Reply(output, seconds=answer.elapsed, stderr=answer.stderr_tail)
         return Reply(outcome, output, out, answer.elapsed, answer.stderr_tail)
 
+    def kill(self) -> None:
+        """Kill the process for good, from any thread."""
+        self.subject.kill()
+
     def close(self) -> None:
         """End the process."""
         self.subject.close()

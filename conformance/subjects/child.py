@@ -183,6 +183,11 @@ class Child:
             self.pump(0.005)
         self.kill()
 
+    def strike(self) -> None:
+        """Kill the process group and no more, from any thread; the thread that uses this child sees it end and calls ``kill``."""
+        if self._popen.returncode is None:
+            self._kill_group()
+
     def kill(self) -> None:
         """Kill the process with all its descendants, reap it, close its pipes. Later calls do nothing."""
         if self._stdout.closed:

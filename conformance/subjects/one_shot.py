@@ -9,6 +9,7 @@ import msgspec
 
 from conformance.outcomes import Crash, Outcome, Protocol, Unsupported
 from conformance.subjects.answers import as_outcome, excerpt, read_identity, read_ok, read_reject
+from conformance.subjects.child import Child
 from conformance.subjects.manifest import Manifest
 from conformance.subjects.protocol import HeaderRequest, Identity, LoadRequest, Rejected, Request
 from conformance.subjects.schema import LineCheck
@@ -36,6 +37,7 @@ class OneShot:
     def __init__(self, manifest: Manifest, check: LineCheck | None) -> None:
         self._manifest = manifest
         self._check = check
+        self._child: Child | None = None
 
     def hello(self) -> Identity:
         """Ask who it is. Raises ConfigurationError if that is not told, or is of another protocol version."""
@@ -55,17 +57,24 @@ class OneShot:
         outcome = run.broken or self._unanswered(run, op) or as_outcome(read_ok(run.output, op, run.output))
         return Answer(outcome, run.stderr_tail, run.elapsed, run.resident_peak)
 
+    def kill(self) -> None:
+        """Kill the process that runs, from any thread; the one that waits for it sees it die."""
+        child = self._child
+        if child is not None:
+            child.strike()
+
     def close(self) -> None:
         """Do nothing: no process outlives its request."""
 
     def _run(self, words: Sequence[str], bounds: Bounds) -> _Run:
-        child = begin(self._manifest, (*self._manifest.command, *words))
+        child = self._child = begin(self._manifest, (*self._manifest.command, *words))
         try:
             child.close_stdin()
             watch = Watch(child, bounds.time, bounds.memory)
             broken = watch.until(child.stopped) or (None if child.how in (_OK, _REJECT) and not child.full else fault(child))
             return _Run(broken, child.how, child.output, child.stderr_tail, watch.elapsed, watch.peak)
         finally:
+            self._child = None
             child.kill()
 
     def _unanswered(self, run: _Run, op: str) -> Outcome | None:

@@ -14,6 +14,10 @@ from conformance.subjects.transport import Answer, Bounds
 __all__ = ["Answer", "Subject"]
 
 
+class KilledError(Exception):
+    """The subject was killed for good, by another thread than the one that asks it."""
+
+
 class Subject:
     """A subject's process, used from one thread, as a context manager.
 
@@ -24,6 +28,7 @@ class Subject:
     def __init__(self, manifest: Manifest, *, validate: bool = False) -> None:
         self.manifest = manifest
         self._identity: Identity | None = None
+        self._killed = False
         check = LineCheck() if validate else None
         self._transport = OneShot(manifest, check) if manifest.one_shot else Session(manifest, check)
 
@@ -36,8 +41,10 @@ class Subject:
     def start(self) -> Identity:
         """Start the process and take its hello, once; later calls give the same identity.
 
-        Raises ConfigurationError if the command cannot be started or gives no proper hello.
+        Raises ConfigurationError if the command cannot be started or gives no proper hello, KilledError after ``kill``.
         """
+        if self._killed:
+            raise KilledError(self.manifest.name)
         if self._identity is None:
             self._identity = self._transport.hello()
         return self._identity
@@ -51,12 +58,21 @@ class Subject:
         """Send ``request`` and give what came of it; its ``seq`` is replaced by the next number, counted over all processes.
 
         ``time`` (seconds) and ``memory`` (resident bytes of the process tree) default to the manifest's limits. Raises
-        ConfigurationError if the subject never gave a proper hello, or failed to in three successive restarts.
+        ConfigurationError if the subject never gave a proper hello, or failed to in three successive restarts, and KilledError
+        after ``kill``.
         """
         self.start()
         limits = self.manifest.limits
         bounds = Bounds(limits.time if time is None else time, limits.memory if memory is None else memory)
         return self._transport.exchange(request, bounds)
+
+    def kill(self) -> None:
+        """Kill the process, from any thread; what is asked comes to nothing, and to ask again raises KilledError.
+
+        A process that is just being started escapes: call this until the thread that asks has stopped, then ``close``.
+        """
+        self._killed = True
+        self._transport.kill()
 
     def close(self) -> None:
         """End the process and all its descendants. A later ``ask`` starts it again."""

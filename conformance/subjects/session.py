@@ -55,6 +55,12 @@ class Session:
             self._discard()
         return answer
 
+    def kill(self) -> None:
+        """Kill the process, from any thread; the one that waits for its answer sees it die."""
+        child = self._child
+        if child is not None:
+            child.strike()
+
     def close(self) -> None:
         """End the process in good order if it will, and its descendants in any case."""
         if self._child is not None:

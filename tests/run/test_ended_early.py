@@ -1,14 +1,17 @@
 """Runs that do not come to their end: interrupted, killed, or stopped by an error. What was found is kept."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
+from conformance.interrupts import signals_to
 from tests.run.conftest import Bench
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -80,3 +83,90 @@ def test_a_killed_run_is_reported_as_truncated_with_what_there_is(bench: Bench, 
     assert "TRUNCATED" in told.stdout
     assert " of 200 cases" in told.stdout
     assert told.returncode == 3
+
+
+@pytest.fixture
+def slow_starter(tmp_path: Path) -> Path:
+    """A subject that takes its time for the hello, and tells by a file that it has begun."""
+    folder = tmp_path / "starter"
+    folder.mkdir()
+    script = f"import time, pathlib\npathlib.Path({str(tmp_path / 'begun')!r}).touch()\ntime.sleep(60)\n"
+    (folder / "starter.py").write_text(script)
+    (folder / "adapter.yaml").write_text('name: starter\nlanguage: python\ncommand: ["{python}", "{dir}/starter.py"]\n')
+    return folder
+
+
+ALL = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+
+
+@pytest.mark.parametrize("number", ALL)
+def test_a_signal_before_the_first_case_leaves_nothing(
+    bench: Bench, slow_starter: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    scratch = _scratch(tmp_path, monkeypatch)
+    process = _start(bench, slow_starter, tmp_path / "out")
+    _wait_for(tmp_path / "begun")
+    process.send_signal(number)
+    _, err = process.communicate(timeout=20)
+    assert (process.returncode, err) == (130, "gguf-conformance: interrupted\n")
+    assert list(scratch.iterdir()) == []
+    assert not _processes_with(scratch)
+
+
+@pytest.mark.parametrize("number", ALL)
+def test_a_second_signal_does_not_keep_the_first_from_ending_the_run_well(
+    bench: Bench, slow_subject: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    scratch = _scratch(tmp_path, monkeypatch)
+    process = _start(bench, slow_subject, tmp_path / "out")
+    _wait_for_results(tmp_path / "out" / "events.ndjson", 3)
+    deadline = time.monotonic() + 5
+    while any(scratch.iterdir()) and time.monotonic() < deadline:
+        process.send_signal(number)
+        time.sleep(0.01)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 130, err
+    assert "Traceback" not in err
+    last = json.loads((tmp_path / "out" / "events.ndjson").read_bytes().splitlines()[-1])
+    assert (last["event"], last["ended_early"]) == ("run-finished", "interrupted")
+    assert list(scratch.iterdir()) == []
+    assert not _processes_with(scratch)
+
+
+def test_a_run_that_is_to_outlive_its_terminal_does(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with signals_to(pytest.fail):
+            signal.raise_signal(signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def _scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for temporary files that what is started from now on inherits."""
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    return folder
+
+
+def _wait_for(path: Path) -> None:
+    deadline = time.monotonic() + 30
+    while not path.exists():
+        assert time.monotonic() < deadline, f"{path} did not appear"
+        time.sleep(0.02)
+
+
+def _processes_with(scratch: Path) -> list[psutil.Process]:
+    """Give what lives and was started with that folder for temporary files; what is being killed has a second to end."""
+    deadline = time.monotonic() + 1
+    while (found := [process for process in psutil.process_iter() if _has(process, scratch)]) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return found
+
+
+def _has(process: psutil.Process, scratch: Path) -> bool:
+    try:
+        return process.pid != os.getpid() and process.environ().get("TMPDIR") == str(scratch)
+    except psutil.Error:
+        return False
