@@ -20,6 +20,8 @@ _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
 # Three draws hold twelve 16-bit fields of mean 32767.5.
 _NORMAL_CENTRE = 12 * 65535 // 2
+# So many numbers share an exponent in `uneven`: the smallest sub-block of ggml's types.
+_SHARE = 16
 
 
 def draws(seed: int, count: int) -> U64:
@@ -81,7 +83,24 @@ def _finite(seed: int, count: int, low: int, high: int) -> F32:
 def _wide(seed: int, count: int, low: int, high: int) -> F32:
     """Sign (bit 63), significand (bits 40 to 62) and an exponent of even chance in low..high from the lower 32 bits."""
     drawn = draws(seed, count)
-    exponent = _in_range(drawn, low, high) + 127
+    return _assembled(drawn, _in_range(drawn, low, high))
+
+
+def _uneven(seed: int, count: int, low: int, high: int) -> F32:
+    """As ``wide``, but each 16 numbers share the exponent of their first: sub-blocks of very different size."""
+    drawn = draws(seed, count)
+    return _assembled(drawn, np.repeat(_in_range(drawn[::_SHARE], low, high), _SHARE)[:count])
+
+
+def _sparse(seed: int, count: int, low: int, high: int) -> F32:
+    """As ``wide``, but a zero of that sign unless bits 32 to 34 are all 0: seven of eight."""
+    kept = draws(seed, count) >> np.uint64(32) & np.uint64(7) == np.uint64(0)
+    numbers = _wide(seed, count, low, high)
+    return np.where(kept, numbers, np.copysign(np.float32(0), numbers))
+
+
+def _assembled(drawn: U64, exponents: NDArray[np.int64]) -> F32:
+    exponent = exponents + 127
     sign = (drawn >> np.uint64(63)).astype(np.uint32) << np.uint32(31)
     significand = ((drawn >> np.uint64(40)) & np.uint64(0x7FFFFF)).astype(np.uint32)
     return (sign | (exponent.astype(np.uint32) << np.uint32(23)) | significand).view(np.float32)
@@ -104,5 +123,7 @@ DISTRIBUTIONS: dict[str, Distribution] = {
     "bits": Distribution(_bits),
     "finite": Distribution(_finite),
     "wide": Distribution(_wide, (-16, 16), (-127, 128)),
+    "uneven": Distribution(_uneven, (-16, 16), (-127, 128)),
+    "sparse": Distribution(_sparse, (-16, 16), (-127, 128)),
     "half": Distribution(_half, (-128, 127), (-(2**20), 2**20)),
 }

@@ -61,6 +61,26 @@ def wide(stream: Iterator[int], low: int, high: int) -> int:
     return sign * 2**31 + (in_range(draw, low, high) + 127) * 2**23 + significand
 
 
+class Uneven:
+    """Numbers that share an exponent by sixteens; keeps count of where it is."""
+
+    def __init__(self, low: int, high: int) -> None:
+        self.low, self.high = low, high
+        self.given = self.exponent = 0
+
+    def __call__(self, stream: Iterator[int]) -> int:
+        draw = next(stream)
+        if self.given % 16 == 0:
+            self.exponent = in_range(draw, self.low, self.high) + 127
+        self.given += 1
+        return draw // 2**63 * 2**31 + self.exponent * 2**23 + draw // 2**40 % 2**23
+
+
+def sparse(stream: Iterator[int], low: int, high: int) -> int:
+    draw = next(stream)
+    return wide(iter([draw]), low, high) if draw // 2**32 % 8 == 0 else draw // 2**63 * 2**31
+
+
 def half(stream: Iterator[int], low: int, high: int) -> int:
     return exact_bits(in_range(next(stream), low, high) + Fraction(1, 2))
 

@@ -13,21 +13,24 @@ from conformance.cases.numbers import DISTRIBUTIONS, draw_bytes, draws, random_f
 from . import scalar_numbers as scalar
 
 DOCS = Path(__file__).parents[2] / "docs" / "numbers.md"
-# The range (lo, hi) of the two that have one: their defaults, as docs/numbers.md states them.
-MODELS: dict[str, Callable[..., int]] = {
-    "uniform": scalar.uniform,
-    "normal": scalar.normal,
-    "bits": scalar.bits,
-    "finite": scalar.finite,
-    "wide": lambda stream: scalar.wide(stream, -16, 16),
-    "half": lambda stream: scalar.half(stream, -128, 127),
+# The range (lo, hi) of those that have one is the default, as docs/numbers.md states them.
+MODELS: dict[str, Callable[[], Callable[..., int]]] = {
+    "uniform": lambda: scalar.uniform,
+    "normal": lambda: scalar.normal,
+    "bits": lambda: scalar.bits,
+    "finite": lambda: scalar.finite,
+    "wide": lambda: lambda stream: scalar.wide(stream, -16, 16),
+    "uneven": lambda: scalar.Uneven(-16, 16),
+    "sparse": lambda: lambda stream: scalar.sparse(stream, -16, 16),
+    "half": lambda: lambda stream: scalar.half(stream, -128, 127),
 }
 SEEDS = [0, 1, 42, 2**63, 2**64 - 1]
 
 
 def scalar_bits(name: str, seed: int, count: int) -> list[int]:
     stream = scalar.splitmix64(seed)
-    return [MODELS[name](stream) for _ in range(count)]
+    model = MODELS[name]()
+    return [model(stream) for _ in range(count)]
 
 
 def vector_bits(name: str, seed: int, count: int) -> list[int]:

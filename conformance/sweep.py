@@ -1,0 +1,132 @@
+"""Random and structured cases on numbers in any amount, from a seed: what ``sweep`` runs.
+
+They are written as case files, so that whatever they find is repeated, explained and kept like any other case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count, cycle
+from pathlib import Path
+from typing import NamedTuple
+
+import yaml
+
+from conformance.errors import UsageError
+from conformance.ggml_types import BY_NAME, GgmlType
+
+# How ggml quantizes: `ggml_quantize_chunk` and `ggml_quantize_requires_imatrix` in ggml/src/ggml.c. `searched`: its quantizer
+# looks through a grid for each few elements, which takes a hundred times as long as the others.
+_PLAIN = ("F16", "BF16", "Q8_0", "TQ1_0", "TQ2_0", "MXFP4", "NVFP4", "Q1_0", "Q2_0")
+_WEIGHTED = ("Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ4_NL", "IQ4_XS")
+_SEARCHED = ("IQ2_S", "IQ3_XXS", "IQ3_S", "IQ1_M", *(_NEEDING := ("IQ2_XXS", "IQ2_XS", "IQ1_S")))
+_REFERENCE_ONLY = ("Q8_1", "Q8_K")
+_OTHER_REFERENCE = ("IQ4_NL",)
+# Without a dot product in ggml's CPU library, or (the float types) without a scalar one.
+_NO_DOT = (*_REFERENCE_ONLY, "F16", "BF16")
+_NO_DEQUANTIZE = ("Q8_1",)
+TYPES = (*_PLAIN, *_WEIGHTED, *_SEARCHED, *_REFERENCE_ONLY)
+
+# Elements of one case: enough to keep the processes busy with numbers, few enough to be looked at.
+_ELEMENTS = 2**20
+# Blocks a row, in turn: a power of two, odd numbers, one.
+_ROW_BLOCKS = (8, 5, 11, 1)
+# A grid is searched for one block where others quantize so many.
+SEARCH_SHARE = 20
+
+_Recipe = dict[str, object]
+_ROWS: tuple[_Recipe, ...] = (
+    {"distribution": "normal"},
+    {"distribution": "uneven", "lo": -8, "hi": 8},
+    {"distribution": "normal", "scale": 0.02},
+    {"distribution": "sparse", "lo": -6, "hi": 2},
+    {"distribution": "half", "lo": -16, "hi": 16},
+    {"distribution": "wide"},
+    {"distribution": "uniform"},
+    {"distribution": "uneven", "lo": -126, "hi": 60},
+    {"distribution": "finite"},
+)
+_IMPORTANCES: tuple[_Recipe, ...] = (
+    {"distribution": "half", "lo": 0, "hi": 20},
+    {"distribution": "wide", "lo": -6, "hi": 6},
+    {"distribution": "sparse", "lo": -3, "hi": 3},
+)
+
+
+class Sweep(NamedTuple):
+    """How much of what: ``blocks`` of each type and op (a twentieth where a grid is searched), from ``seed``."""
+
+    types: tuple[str, ...]
+    blocks: int
+    seed: int
+
+    def write(self, folder: Path) -> Path:
+        """Write a case file for each type below ``folder`` and give it. Raises UsageError for a type that has no such cases."""
+        for name in self.types:
+            if name not in TYPES:
+                raise UsageError(f"type {name!r} cannot be swept", hint=f"These can: {', '.join(TYPES)}.")
+        (folder / "sweep").mkdir(parents=True, exist_ok=True)
+        seeds = count(self.seed * 2**32)
+        for name in self.types or TYPES:
+            suite = f"sweep/{name.lower()}"
+            document = {"suite": suite, "spec": f"{name}: any numbers", "cases": dict(_cases(BY_NAME[name], self.blocks, seeds))}
+            (folder / f"{suite}.yaml").write_text(yaml.safe_dump(document, sort_keys=False, width=140), encoding="utf-8")
+        return folder
+
+
+def _cases(kind: GgmlType, blocks: int, seeds: Iterator[int]) -> Iterator[tuple[str, _Recipe]]:
+    quantized = max(1, blocks // SEARCH_SHARE) if kind.name in _SEARCHED else blocks
+    if kind.name not in _NEEDING:
+        yield from _numbered("rows", _quantized(kind, quantized, seeds, weighted=False))
+    if kind.name in (*_WEIGHTED, *_SEARCHED):
+        yield from _numbered("imatrix", _quantized(kind, quantized, seeds, weighted=True))
+    if kind.name not in _NO_DEQUANTIZE:
+        yield from _numbered("bytes", _raw(kind, blocks, seeds))
+
+
+def _numbered(name: str, cases: Iterable[_Recipe]) -> Iterator[tuple[str, _Recipe]]:
+    return ((f"{name}-{number}", case) for number, case in enumerate(cases))
+
+
+def _quantized(kind: GgmlType, blocks: int, seeds: Iterator[int], *, weighted: bool) -> Iterator[_Recipe]:
+    importances = cycle(_IMPORTANCES)
+    for (rows, cols), recipe in zip(_shapes(kind, blocks), cycle(_ROWS)):
+        case: _Recipe = {"type": kind.name, "ask": _asked(kind, weighted=weighted), "rows": _random(seeds, recipe, rows, cols)}
+        if weighted:
+            case["imatrix"] = _random(seeds, next(importances), 1, cols)
+            case["expect"] = {"gguf-py": {"quantize": ["accept", "unsupported"]}}  # gguf-py has some types, but no imatrix
+        if kind.name not in _NO_DOT:
+            case["x"] = _random(seeds, {"distribution": "normal"}, 1, cols)
+        yield case
+
+
+def _asked(kind: GgmlType, *, weighted: bool) -> list[str]:
+    if kind.name in _REFERENCE_ONLY:
+        return ["quantize:ref"]
+    ref = ["quantize:ref"] if kind.name in _OTHER_REFERENCE and not weighted else []
+    return ["quantize", *ref, "dequantize", *([] if kind.name in _NO_DOT else ["dot"])]
+
+
+def _raw(kind: GgmlType, blocks: int, seeds: Iterator[int]) -> Iterator[_Recipe]:
+    for rows, cols in _shapes(kind, blocks):
+        yield {"type": kind.name, "blocks": _random(seeds, {}, rows, cols)}
+
+
+def _random(seeds: Iterator[int], recipe: _Recipe, rows: int, cols: int) -> _Recipe:
+    return {"random": {"seed": next(seeds), "rows": rows, "cols": cols, **recipe}}
+
+
+def _shapes(kind: GgmlType, blocks: int) -> Iterator[tuple[int, int]]:
+    """Give rows and cols of each case until there are ``blocks`` blocks; short blocks make rows of as many elements."""
+    left, least = blocks, max(1, 256 // kind.block)
+    for row_blocks in cycle(size * least for size in _ROW_BLOCKS):
+        rows = min(_ELEMENTS // (row_blocks * kind.block), -(-left // row_blocks))
+        yield rows, row_blocks * kind.block
+        left -= rows * row_blocks
+        if left <= 0:
+            return
+
+
+def names(types: Sequence[str]) -> tuple[str, ...]:
+    """Give the types as ggml writes them in capitals, each once."""
+    return tuple(dict.fromkeys(name.upper() for name in types))
