@@ -6,11 +6,13 @@ the authority at hand. An answer equal to an earlier one of the same case is a r
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
 from conformance.errors import ConfigurationError
+from conformance.judge.golden_check import answer_faults
 from conformance.judge.headers import LONG_ARRAY, ArrayDigests, digest_array
 from conformance.judge.output import GoldenOutput
 from conformance.outcomes import Crash, Ok, Outcome
@@ -94,6 +96,37 @@ def unfold(case: dict[str, Steps], authority: str, step: str) -> GoldenAnswer | 
     return found
 
 
+def _faults(case: dict[str, Steps]) -> Iterator[str]:
+    """Say what is wrong with a case's recorded answers."""
+    for authority, steps in case.items():
+        for step, answer in steps.items():
+            where = f"{authority}/{step}"
+            if isinstance(answer, str):
+                source, _, origin = answer.removeprefix("=").partition("/")
+                if not isinstance(case.get(source, {}).get(origin), GoldenAnswer):
+                    yield f"{where}: the reference {answer!r} leads nowhere"
+                continue
+            yield from (f"{where}: {fault}" for fault in answer_faults(step, answer.outcome, answer.arrays, answer.output))
+
+
+class _Cases(msgspec.Struct):
+    cases: dict[str, msgspec.Raw] = {}
+
+
+def _where(path: Path) -> str:
+    """Name the case of which the answers are not in the form of a golden file; empty where it is not that."""
+    try:
+        raw = msgspec.json.decode(path.read_bytes(), type=_Cases)
+    except (OSError, msgspec.DecodeError, RecursionError):
+        return ""
+    for key, answers in raw.cases.items():
+        try:
+            msgspec.json.decode(answers, type=dict[str, Steps])
+        except (msgspec.DecodeError, RecursionError):
+            return f"case {key!r}: "
+    return ""
+
+
 class GoldenStore:
     """Reads golden files on demand; one a suite."""
 
@@ -116,17 +149,21 @@ class GoldenStore:
             return None
         try:
             golden = msgspec.json.decode(path.read_bytes(), type=GoldenFile)
-        except (OSError, msgspec.DecodeError) as problem:
-            raise ConfigurationError(
-                f"golden answers cannot be read: {problem}", where=str(path), hint="record them again: gguf-conformance record"
-            ) from problem
+        except (OSError, msgspec.DecodeError, RecursionError) as problem:
+            raise self._broken(path, f"golden answers cannot be read: {_where(path)}{problem}") from problem
         if golden.format != FORMAT:
-            raise ConfigurationError(
-                f"golden answers have format {golden.format}, this version reads {FORMAT}",
-                where=str(path),
-                hint="record them again: gguf-conformance record",
-            )
+            raise self._broken(path, f"golden answers have format {golden.format}, this version reads {FORMAT}")
+        for key, case in golden.cases.items():
+            for fault in _faults(case):
+                raise self._broken(path, f"golden answers of the case {key!r}: {fault}", key)
         return golden
+
+    def _broken(self, path: Path, message: str, key: str = "") -> ConfigurationError:
+        suite = path.relative_to(self.folder).with_suffix("").as_posix()
+        case = f"{suite}/{key}" if key else suite
+        return ConfigurationError(
+            message, where=str(path), hint=f"with the authorities installed, record again: gguf-conformance record -s '{case}'"
+        )
 
     def answer(self, suite: str, key: str, authority: str, step: str) -> GoldenAnswer | None:
         """Give the recorded answer, None where none is recorded."""

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from conformance.errors import ConfigurationError
 from conformance.judge.divergence import Divergence
 from conformance.judge.headers import ArrayDigests, coarser, header_differences, header_divergences, reduce_header
 from conformance.judge.numbers import Shape, compare_outputs
@@ -137,7 +138,10 @@ def _values(op: str, measure: Measure, given: Given, shape: Shape | None) -> lis
         return header_divergences(op, measure.authority, header_differences(left, right, arrays))
     if shape is not None and measure.output is not None and given.output is not None:
         return compare_outputs(shape, measure.output, given.output)
-    return []
+    # Nothing passes uncompared: answers without a value are refused before (a subject's as a breach of the protocol).
+    raise ConfigurationError(
+        f"{measure.authority}'s answer to {op} has no value to compare with", hint="record it again: gguf-conformance record"
+    )
 
 
 def _known_arrays(measure: Measure, header: Header, view: View) -> dict[int, ArrayDigests | None]:

@@ -1,5 +1,6 @@
 """Golden files: what is written is read back, repeated answers are references, broken files are named."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,9 @@ ANSWERS = {
     "llama.cpp": {
         "header": record_answer(Ok(Header(3, 32, 24, [], [])), None),
         "load": record_answer(Ok(Header(3, 32, 24, [], [])), None),
-        "long": record_answer(Ok(Header(3, 32, 24, [Pair("a", "array", ["1"] * 5000, "u8")], [])), None),
         "tensor[0]": record_answer(Ok(), Kept("AAAA")),
     },
+    "long": {"header": record_answer(Ok(Header(3, 32, 24, [Pair("a", "array", ["1"] * 5000, "u8")], [])), None)},
     "gguf-py": {"header": record_answer(Reject("bad-key", "some message", 7), None), "load": record_answer(Crash("SIGABRT"), None)},
 }
 
@@ -56,3 +57,59 @@ def test_a_broken_file_is_named(tmp_path: Path, text: bytes) -> None:
 def test_a_reference_that_leads_nowhere_is_named() -> None:
     with pytest.raises(ConfigurationError, match="leads nowhere"):
         unfold({"llama.cpp": {"load": "=llama.cpp/header"}}, "llama.cpp", "load")
+
+
+OK = {"outcome": "ok"}
+PAIR = {"key": "a", "type": "array", "value": [], "items": "u8"}
+OK_HEADER = {"outcome": "ok", "header": {"version": 3, "alignment": 32, "data_offset": 96, "kv": [PAIR], "tensors": []}}
+
+
+def _kept(text: str) -> dict[str, object]:
+    return {"outcome": OK, "output": {"kind": "bytes", "base64": text}}
+
+
+def _digests(nbytes: int, unit: int, span: int, count: int) -> dict[str, object]:
+    return {"outcome": OK, "output": {"kind": "digests", "nbytes": nbytes, "unit": unit, "range": span, "digests": ["00"] * count}}
+
+
+def _array(index: int, count: int, span: int) -> dict[str, object]:
+    return {"outcome": OK_HEADER, "arrays": {str(index): {"count": count, "range": span, "digests": ["00"]}}}
+
+
+@pytest.mark.parametrize(
+    ("step", "answer", "told"),
+    [
+        ("header", {"outcome": OK}, "the outcome is ok, but there is no header"),
+        ("dequantize", {"outcome": OK}, "the outcome is ok, but there is no output"),
+        ("dequantize", {"outcome": OK_HEADER}, "there is no output"),
+        ("tensor[0]", _kept("@@@"), "output.base64 is '@@@'"),
+        ("tensor[0]", _kept("AAA"), "output.base64 is 'AAA'"),
+        ("tensor[0]", _digests(4096, 4, 0, 1), "output.range is 0, expected 1 or more"),
+        ("tensor[0]", _digests(4096, 0, 16, 1), "output.unit is 0"),
+        ("tensor[0]", _digests(4097, 4, 16, 1), "output.nbytes is 4097"),
+        ("tensor[0]", _digests(0, 4, 16, 0), "output.nbytes is 0"),
+        ("tensor[0]", _digests(4096, 4, 512, 1), "output.digests has 1 entries, expected 2"),
+        ("load", _array(0, 5000, 1024), "arrays.0.digests has 1 entries, expected 5"),
+        ("load", _array(0, 5000, 0), "arrays.0.range is 0"),
+        ("load", _array(0, -1, 1024), "arrays.0.count is -1"),
+        ("load", _array(1, 5, 1024), "arrays.1: pair 1 of the recorded header is no array"),
+        ("load", "=llama.cpp/header", "the reference '=llama.cpp/header' leads nowhere"),
+        ("load", {"outcome": 7}, "Expected `object`, got `int`"),
+    ],
+)
+def test_an_answer_that_could_not_be_compared_is_named(tmp_path: Path, step: str, answer: object, told: str) -> None:
+    """File, case, field, value, and the command that records the case again."""
+    path = tmp_path / "a" / "s.json"
+    path.parent.mkdir()
+    cases = {
+        "fine": {"llama.cpp": {"header": {"outcome": {"outcome": "reject"}}}},
+        "k": {"llama.cpp": {step: answer}},
+    }
+    path.write_text(json.dumps({"format": 1, "authorities": {"llama.cpp": {"version": "1", "view": {}}}, "cases": cases}))
+    with pytest.raises(ConfigurationError) as caught:
+        GoldenStore(tmp_path).file("a/s")
+    text = str(caught.value)
+    assert told in text
+    assert text.startswith(f"{path}: ")
+    assert "case 'k'" in text
+    assert "gguf-conformance record -s 'a/s" in text

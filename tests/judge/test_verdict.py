@@ -3,6 +3,7 @@
 import pytest
 
 from conformance.cases.model import Expect
+from conformance.errors import ConfigurationError
 from conformance.judge.measure import Given, Measure
 from conformance.judge.verdict import Bench, expectation_text, is_determined, judge_authority, judge_subject, satisfies
 from conformance.outcomes import Crash, Error, Memory, Ok, Outcome, Protocol, Reject, Timeout, Unsupported
@@ -127,3 +128,26 @@ def test_an_authority_is_held_to_the_case_and_to_its_record() -> None:
     (drift,) = judge_authority("header", "-", ACCEPT, Given(OTHER), recorded, None).divergences
     assert drift.signature == "header:-:value:version"
     assert judge_authority("header", "-", (Expect("observe"),), Given(OTHER), recorded, None).divergences == []
+
+
+MATTER: list[Outcome] = [OK, OTHER, Reject("bad-magic"), Reject("bad-key"), *FAILED]
+
+
+@pytest.mark.parametrize("expects", [ACCEPT, MAGIC, (*ACCEPT, *MAGIC)])
+@pytest.mark.parametrize("recorded", MATTER, ids=repr)
+@pytest.mark.parametrize("given", MATTER, ids=repr)
+def test_nothing_passes_uncompared(expects: tuple[Expect, ...], recorded: Outcome, given: Outcome) -> None:
+    """Where the case fixes what is right, an answer is compared, or it is said that it was not."""
+    if not satisfies(recorded, expects):
+        return  # a golden run does not begin with such an answer; a live one is red for it
+    bench = Bench("llama.cpp", expects, {"llama.cpp": Measure("llama.cpp", recorded)})
+    verdict = judge_subject("header", "-", bench, Given(given), None)
+    assert verdict.same is (not verdict.divergences)
+    assert verdict.same is (recorded == given)
+
+
+@pytest.mark.parametrize("op", ["header", "dequantize"])
+def test_answers_without_a_value_are_no_match(op: str) -> None:
+    bench = Bench("llama.cpp", ACCEPT, {"llama.cpp": Measure("llama.cpp", Ok())})
+    with pytest.raises(ConfigurationError, match=f"llama.cpp's answer to {op} has no value to compare with"):
+        judge_subject(op, "-", bench, Given(Ok()), None)
