@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from conformance.cases.model import Case
+from conformance.errors import ConfigurationError
 from conformance.judge.golden import FORMAT, GoldenAuthority, GoldenFile, GoldenStore, Steps, fold
 from conformance.report.events import CaseResult
 from conformance.run.execute import Lane, Setting
@@ -33,7 +36,9 @@ def record(
 ) -> Recorded:
     """Ask the authorities each case and write their answers, suite by suite; other cases of a suite stay as they are.
 
-    A case whose declared expectation an authority does not meet is not recorded: the declaration comes first.
+    A case whose declared expectation an authority does not meet is not recorded: the declaration comes first. Raises
+    ConfigurationError, before anybody is asked about the suite, where answers of other authorities would stay beside the new
+    ones: a golden file names one version of each.
     """
     with tempfile.TemporaryDirectory(prefix="gguf-conformance-") as work:
         # Nothing is compared with what is recorded now: the store of the lane is an empty one.
@@ -46,26 +51,60 @@ def record(
 
 
 def _record_suites(cases: Sequence[Case], lane: Lane, store: GoldenStore, on_case: Callable[[Case], None]) -> Recorded:
-    recorded = Recorded([], [])
+    recorded, origins = Recorded([], []), _origins(lane)
     for suite in dict.fromkeys(case.suite for case in cases):
+        chosen = [case for case in cases if case.suite == suite]
+        before = _kept(suite, chosen, origins, store)
         answers: dict[str, dict[str, Steps]] = {}
-        for case in cases:
-            if case.suite == suite:
-                on_case(case)
-                results, steps = lane.record(case)
-                wrong = [result for result in results if result.divergences]
-                recorded.refused.extend(wrong)
-                if not wrong:
-                    answers[case.id.rpartition("/")[2]] = fold(steps)
+        for case in chosen:
+            on_case(case)
+            results, steps = lane.record(case)
+            wrong = [result for result in results if result.divergences]
+            recorded.refused.extend(wrong)
+            if not wrong:
+                answers[_key(case)] = fold(steps)
         if answers:
-            recorded.files.append(_merge(suite, answers, lane, store))
+            recorded.files.append(store.write(suite, GoldenFile(FORMAT, origins, {**before, **answers})))
     return recorded
 
 
-def _merge(suite: str, answers: dict[str, dict[str, Steps]], lane: Lane, store: GoldenStore) -> Path:
+def _key(case: Case) -> str:
+    return case.id.rpartition("/")[2]
+
+
+def _kept(
+    suite: str, chosen: Sequence[Case], origins: dict[str, GoldenAuthority], store: GoldenStore
+) -> dict[str, dict[str, Steps]]:
+    """Give the answers that stay in a suite's file: all, or none where they are from others than those who answer now."""
     before = store.file(suite)
-    file = GoldenFile(FORMAT, _origins(lane), {**(before.cases if before else {}), **answers})
-    return store.write(suite, file)
+    if before is None or before.authorities == origins:
+        return before.cases if before else {}
+    others = before.cases.keys() - {_key(case) for case in chosen}
+    if others:
+        raise ConfigurationError(
+            f"{len(others)} recorded answers would be told to be from authorities that did not give them: "
+            + "; ".join(_changes(before.authorities, origins)),
+            where=str(store.path(suite)),
+            hint=f"record all of the suite: gguf-conformance record -s '{suite}'; what is no longer a case ({sorted(others)[0]}?) "
+            "has to be deleted from the file",
+        )
+    return {}
+
+
+def _changes(before: dict[str, GoldenAuthority], now: dict[str, GoldenAuthority]) -> Iterator[str]:
+    """Say what tells the authorities of a file from those that answer now."""
+    for name in sorted(before.keys() | now.keys()):
+        ours, theirs = (_facts(origins.get(name)) for origins in (before, now))
+        for fact in sorted(ours.keys() | theirs.keys()):
+            if ours.get(fact) != theirs.get(fact):
+                yield f"{name} {fact} was {ours.get(fact, 'not told')}, is {theirs.get(fact, 'not told')}"
+
+
+def _facts(origin: GoldenAuthority | None) -> dict[str, str]:
+    if origin is None:
+        return {}
+    view = msgspec.json.encode(origin.view).decode()
+    return {"version": origin.version, "language": origin.language, "view": view, **origin.details}
 
 
 def _origins(lane: Lane) -> dict[str, GoldenAuthority]:
