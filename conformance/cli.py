@@ -15,6 +15,7 @@ import click
 from conformance import __version__
 from conformance.errors import EXIT_DIVERGENCE, EXIT_HARNESS, EXIT_OK, GgufConformanceError
 from conformance.interrupts import EXIT_INTERRUPTED, interruptible
+from conformance.streams import sound_streams
 
 PROFILES = ("llama.cpp", "gguf-py", "spec")
 DEFAULT_REPORTS = Path("reports")
@@ -28,6 +29,15 @@ class _Group(click.Group):
         """Give the commands in the order of their declaration."""
         del ctx
         return list(self.commands)
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run as click does, with streams that may break."""
+        try:
+            with sound_streams():
+                return super().main(*args, **kwargs)
+        except GgufConformanceError as problem:
+            click.echo(f"gguf-conformance: {problem}", err=True)
+            sys.exit(problem.exit_code)
 
 
 def _one_screen(function: Callable[..., int | None]) -> Callable[..., None]:
@@ -44,9 +54,6 @@ def _one_screen(function: Callable[..., int | None]) -> Callable[..., None]:
         except GgufConformanceError as problem:
             click.echo(f"gguf-conformance: {problem}", err=True)
             code = problem.exit_code
-        except BrokenPipeError:  # the reader of a pipe has seen enough
-            sys.stderr.close()
-            code = EXIT_OK
         except Exception as problem:  # a fault of ours: one line, the rest for who asks
             if os.environ.get(TRACEBACK_VARIABLE):
                 raise

@@ -36,22 +36,24 @@ def run_command(options: Options, folder: Path | None, color: str, *, by_type: b
     began = False
     with ExitStack() as stack:
         view = stack.enter_context(TerminalView(color=cast("Color", color), reports=folder))
-        log = EventLog(stack.enter_context(prepare_folder(folder).open("wb"))) if folder else None
+        log = EventLog(stack.enter_context(prepare_folder(folder).open("wb", buffering=0))) if folder else None
 
         def sink(event: Event) -> None:
             nonlocal began
-            began = True
             if log is not None:
                 log.write(event)  # first: what is shown is kept
+            began = True
             view.on_event(event)
 
         try:
             run(plan, sink)
         finally:
             if began:
-                view.finish(by_type=by_type)
-                if folder is not None:
-                    write_reports(folder / "events.ndjson", folder)
+                try:
+                    if folder is not None:  # first: what is shown is written, even where it cannot be shown
+                        write_reports(folder / "events.ndjson", folder)
+                finally:
+                    view.finish(by_type=by_type)
     return view.summary.exit_code
 
 

@@ -177,9 +177,17 @@ class EventLog:
         self._sink = sink
 
     def write(self, event: Event) -> None:
-        """Append one event."""
-        self._sink.write(msgspec.json.encode(event) + b"\n")
-        self._sink.flush()
+        """Append one event. Raises ConfigurationError where the file takes no more."""
+        rest = memoryview(msgspec.json.encode(event) + b"\n")
+        try:
+            while rest:  # a file without a buffer, on a disk that is nearly full, takes a part
+                rest = rest[self._sink.write(rest) :]
+            self._sink.flush()
+        except OSError as problem:
+            where = str(getattr(self._sink, "name", ""))
+            raise ConfigurationError(
+                f"cannot write the event stream: {problem.strerror}", where=where, hint="make room, or name another folder"
+            ) from problem
 
 
 def read_events(path: Path) -> Iterator[Event]:

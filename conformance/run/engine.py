@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
@@ -33,10 +32,10 @@ from conformance.run.known import KnownLedger, known_problems, load_known
 from conformance.run.participants import Member, golden_participants
 from conformance.run.prepare import Locate
 from conformance.run.recorded import check_recorded
+from conformance.run.scratch import scratch_folder
 from conformance.subjects.manifest import Manifest
 
 INTERRUPTED = "interrupted"
-PREFIX = "gguf-conformance-"
 
 Sink = Callable[[Event], None]
 
@@ -74,8 +73,8 @@ def run(plan: RunPlan, sink: Sink) -> int:
         require_golden(plan)
     ledgers = {manifest.name: KnownLedger(load_known(manifest.divergences)) for manifest in plan.subjects}
     crew = Crew()
-    with signals_to(crew.interrupt), tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as work:
-        crew.lanes = [make_lane(plan, Path(work)) for _ in range(max(1, min(plan.jobs, len(plan.cases))))]
+    with signals_to(crew.interrupt), scratch_folder() as work:
+        crew.lanes = [make_lane(plan, work) for _ in range(max(1, min(plan.jobs, len(plan.cases))))]
         try:
             return _Run(plan, sink, ledgers, crew).go()
         finally:

@@ -22,6 +22,7 @@ from conformance.report.events import CaseResult
 from conformance.run.participants import Member, Reply, golden_measure
 from conformance.run.prepare import Locate, Prepared, prepare
 from conformance.run.result import Tally
+from conformance.run.scratch import writing_to
 from conformance.run.steps import Step, block_steps, file_steps, step_op
 from conformance.values import Header
 
@@ -53,9 +54,9 @@ class Lane:
         """Run a case; gives one result for each live authority and each subject.
 
         An input that cannot be made or fetched is verdict ``error`` for all. Raises ConfigurationError where a subject can no
-        longer be started.
+        longer be started, or where there is no room for temporary files.
         """
-        with self._execution(case) as execution:
+        with writing_to(self.setting.work), self._execution(case) as execution:
             try:
                 execution.prepare()
             except ConfigurationError as problem:
@@ -65,7 +66,7 @@ class Lane:
 
     def record(self, case: Case) -> tuple[list[CaseResult], dict[str, dict[str, GoldenAnswer]]]:
         """Run a case and give, beside the results, the authorities' answers as golden files keep them."""
-        with self._execution(case) as execution:
+        with writing_to(self.setting.work), self._execution(case) as execution:
             execution.prepare()
             execution.run()
             return execution.results(), execution.recorded

@@ -13,6 +13,7 @@ from conformance.judge.output import Bytes, Kept, kept_bytes
 from conformance.outcomes import Ok, Outcome, Protocol
 from conformance.report.events import Participant
 from conformance.run.outputs import take_output
+from conformance.run.scratch import require_room
 from conformance.run.steps import Step, request
 from conformance.subjects.manifest import Manifest
 from conformance.subjects.process import Subject
@@ -58,13 +59,14 @@ class Member:
         """Put the step's request to the process; an answer without its output is a breach of the protocol."""
         out = folder / f"{self.name.replace('/', '_')}-{step.op}.out"
         out.unlink(missing_ok=True)
+        wanted = (step.numbers.output_bytes if step.numbers else step.tensor_bytes) or 0
+        require_room(folder, wanted)
         message = request(step, path, source, out)
         answer = self.subject.ask(message, time=case.limits.time, memory=case.limits.memory)
         outcome: Outcome = answer.outcome
         if not (isinstance(outcome, Ok) and step.has_output):
             return Reply(outcome, seconds=answer.elapsed, stderr=answer.stderr_tail)
-        wanted = step.numbers.output_bytes if step.numbers else step.tensor_bytes
-        output = take_output(out, wanted or 0)
+        output = take_output(out, wanted)
         if isinstance(output, Protocol):
             return Reply(output, seconds=answer.elapsed, stderr=answer.stderr_tail)
         return Reply(outcome, output, out, answer.elapsed, answer.stderr_tail)
