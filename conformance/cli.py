@@ -154,10 +154,14 @@ def run(folder: Path | None, no_report: bool, by_type: bool, color: str, **optio
     from conformance.commands import run_command
     from conformance.run.setup import Options
 
-    target = None if no_report else folder or DEFAULT_REPORTS / datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
+    target = None if no_report else folder or _default_folder()
     options["subjects"] = tuple(options["subjects"])
     options["select"] = tuple(options["select"])
-    return run_command(Options(**options), target, color, by_type=by_type)
+    return run_command(Options(**options), target, color, by_type=by_type, fresh=folder is None)
+
+
+def _default_folder() -> Path:
+    return DEFAULT_REPORTS / datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
 
 
 @main.command()
@@ -188,10 +192,11 @@ def sweep(folder: Path | None, types: tuple[str, ...], blocks: int, seed: int, c
       gguf-conformance sweep -S ./my-adapter --type Q4_K --type Q6_K
     """
     from conformance.commands import run_command
+    from conformance.report.write import fresh_folder
     from conformance.run.setup import Options
     from conformance.sweep import Sweep, names
 
-    target = folder or DEFAULT_REPORTS / datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
+    target = folder or fresh_folder(_default_folder())
     cases = Sweep(names(types), blocks, seed).write(target / "declared")
     options["subjects"] = tuple(options["subjects"])
     return run_command(Options(oracle="live", cases=cases, **options), target, color, by_type=True)

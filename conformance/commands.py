@@ -19,7 +19,7 @@ from conformance.judge.golden import GoldenStore
 from conformance.report.console import Color, make_console
 from conformance.report.events import Event, EventLog
 from conformance.report.terminal import TerminalView
-from conformance.report.write import prepare_folder, write_reports
+from conformance.report.write import fresh_folder, prepare_folder, write_reports
 from conformance.run.engine import run
 from conformance.run.setup import Options, live_authorities, load_cases, locator, make_plan
 
@@ -27,12 +27,15 @@ from conformance.run.setup import Options, live_authorities, load_cases, locator
 _PATIENCE = 2
 
 
-def run_command(options: Options, folder: Path | None, color: str, *, by_type: bool = False) -> int:
+def run_command(options: Options, folder: Path | None, color: str, *, by_type: bool = False, fresh: bool = False) -> int:
     """Run, show the result on the terminal and write reports to ``folder`` if there is one; gives the exit code.
 
+    A ``fresh`` folder is this run's alone: where it is there already, another one beside it is made.
     Reports are written of a run that ends early too; one that could not begin leaves none.
     """
     plan = make_plan(options, _say)
+    if folder is not None and fresh:
+        folder = fresh_folder(folder)
     began = False
     with ExitStack() as stack:
         view = stack.enter_context(TerminalView(color=cast("Color", color), reports=folder))

@@ -154,3 +154,19 @@ def test_completion_of_cases_and_subjects() -> None:
 
     assert "blocks/q8_0/special" in complete("gguf-conformance explain blocks/q8_0/s")
     assert "plain,impl" in complete("gguf-conformance run --subject im")
+
+
+def test_runs_without_a_named_folder_do_not_share_one(cases: Path) -> None:
+
+    (cases / "own" / "files.yaml").write_text(GOOD.replace("accept", "observe"))
+    stamps = (
+        "import conformance.cli as cli; from pathlib import Path; cli._default_folder = lambda: Path('reports/now'); cli.main()"
+    )
+    words = ["run", "-S", "impl", "--cases", str(cases), "--oracle", "golden"]
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", stamps, *words], env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=cases.parent, check=False
+        )
+        assert done.returncode == 0
+    assert sorted(path.name for path in (cases.parent / "reports").iterdir()) == ["now", "now-2"]
+    assert all((cases.parent / "reports" / name / "summary.md").is_file() for name in ("now", "now-2"))

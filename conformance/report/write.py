@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -31,6 +33,21 @@ class Written(NamedTuple):
     summary: Path
     junit: Path
     cases: int
+
+
+def fresh_folder(wanted: Path) -> Path:
+    """Make the folder ``wanted`` and give it; where it is there, as of a run that began in the same second, ``wanted-2`` and so on.
+
+    Raises ConfigurationError where no folder can be made there.
+    """
+    with _writing(wanted):
+        wanted.parent.mkdir(parents=True, exist_ok=True)
+        for number in itertools.count(1):
+            folder = wanted if number == 1 else wanted.with_name(f"{wanted.name}-{number}")
+            with contextlib.suppress(FileExistsError):
+                folder.mkdir()
+                break
+    return folder
 
 
 def prepare_folder(folder: Path) -> Path:

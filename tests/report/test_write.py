@@ -1,12 +1,14 @@
 import re
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from conformance.errors import ConfigurationError
 from conformance.report.events import CaseResult, Counts
 from conformance.report.write import CASES as CASES_FOLDER
-from conformance.report.write import prepare_folder, write_reports
+from conformance.report.write import fresh_folder, prepare_folder, write_reports
 from tests.report.pages import case_json, junit, parse
 from tests.report.samples import CASES, FLOAT, GREEN, RICH, finished, result, save, started
 
@@ -104,3 +106,23 @@ def test_five_thousand_results_take_seconds(tmp_path):
     assert len([heading for heading in page.headings if heading.startswith("suite")]) == 25
     assert ["975", "newreader", FLOAT.signature] in page.rows
     assert junit(written.junit).get("failures") == "1000"
+
+
+def test_two_runs_that_begin_in_the_same_second_have_folders_of_their_own(tmp_path):
+    wanted = tmp_path / "reports" / "20260101-120000"
+    barrier = threading.Barrier(8)
+
+    def begin(_):
+        barrier.wait()
+        return fresh_folder(wanted)
+
+    with ThreadPoolExecutor(8) as pool:
+        folders = set(pool.map(begin, range(8)))
+    assert folders == {wanted, *(wanted.with_name(f"20260101-120000-{number}") for number in range(2, 9))}
+    assert all(folder.is_dir() for folder in folders)
+
+
+def test_a_place_where_no_folder_can_be_made_is_told(tmp_path):
+    (tmp_path / "reports").write_text("a file")
+    with pytest.raises(ConfigurationError, match=r"cannot write .*reports"):
+        fresh_folder(tmp_path / "reports" / "20260101-120000")
