@@ -6,7 +6,7 @@ import importlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,8 @@ from impl.types import by_name
 PIECE = 32768
 # The same for compiled quantizers, of which a call's own cost would show.
 COMPILED_PIECE = 1 << 20
+# Bytes of a result that goes past the caches. Who reads a smaller one at once finds it there, and wins more than writing it costs.
+STREAMED = 16 << 20
 
 BytesLike = bytes | bytearray | memoryview | npt.NDArray[Any]
 
@@ -147,8 +149,17 @@ def dequantize(
     filled = result.reshape(len(blocks), found.type.block)
     # Compiled loops go through memory once, without anything on the way: the fewer the pieces the better.
     pieces = _slices(len(blocks), -(-len(blocks) // threads) or 1) if found.compiled else _pieces(len(blocks), found, threads)
-    _in_pieces(found.dequantize, blocks, filled, pieces, threads)
+    # Fresh memory is in the caches anyway: the system has just filled it with zeros.
+    large = found.streams and out is not None and result.nbytes >= STREAMED
+    _in_pieces(_past_caches(found.dequantize) if large else found.dequantize, blocks, filled, pieces, threads)
     return result
+
+
+def _past_caches(dequantize: Callable[[Blocks, Floats], None]) -> Callable[[Blocks, Floats], None]:
+    """Let ``dequantize`` write past the caches, where the processor is one that can."""
+    from impl.blocks import streaming  # noqa: PLC0415 - loads the compiler
+
+    return partial(streaming.dequantize_past_caches, dequantize) if streaming.AVAILABLE else dequantize
 
 
 def _in_pieces(

@@ -33,7 +33,7 @@ class Codec:
     has to see all blocks at once. ``needs_imatrix``: ggml does not quantize the type without one. ``check(rows, type)`` sees
     all rows, float32 of shape (rows, cols), before any is quantized, and raises InputError for numbers that it cannot be made of.
     ``compiled``: its functions are compiled loops that go through memory once; they are given larger pieces. What they read is
-    read-only.
+    read-only. ``streams``: ``dequantize`` waits for memory more than it computes, so that large results go past the caches.
     """
 
     type: TensorType
@@ -50,6 +50,7 @@ class Codec:
     dot_rows: Callable[[Blocks, Blocks], Floats] | None = None
     check: Callable[[Floats, TensorType], None] | None = None
     compiled: bool = False
+    streams: bool = False
 
     def __post_init__(self) -> None:
         if self.layout.itemsize != self.type.nbytes:

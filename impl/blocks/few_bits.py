@@ -128,7 +128,7 @@ def _dot_q2_0(w: Blocks, y: Blocks) -> Floats:
     return _dot(codes, w, y)
 
 
-_codec = partial(Codec, partner="Q8_0", compiled=True)
+_codec = partial(Codec, partner="Q8_0", compiled=True, streams=True)
 CODECS = (
     _codec(by_name("Q1_0"), Q1_0, _quantize_q1_0, _dequantize_q1_0, dot_rows=_dot_q1_0),
     _codec(by_name("Q2_0"), Q2_0, _quantize_q2_0, _dequantize_q2_0, dot_rows=_dot_q2_0, check=refuse_non_finite),

@@ -56,5 +56,5 @@ def _dequantize_bf16(blocks: Blocks, out: Floats) -> None:
 CODECS = (
     Codec(by_name("F32"), np.dtype([("d", "<f4")]), _quantize_f32, _dequantize_f32, compiled=True),
     Codec(by_name("F16"), np.dtype([("d", "<f2")]), _quantize_f16, _dequantize_f16, compiled=True),
-    Codec(by_name("BF16"), np.dtype([("bits", "<u2")]), _quantize_bf16, _dequantize_bf16, compiled=True),
+    Codec(by_name("BF16"), np.dtype([("bits", "<u2")]), _quantize_bf16, _dequantize_bf16, compiled=True, streams=True),
 )

@@ -278,7 +278,7 @@ def _dot_nvfp4(w: Blocks, y: Blocks) -> Floats:
     return sum_in_order(scales * sums)
 
 
-_codec = partial(Codec, partner="Q8_0", compiled=True)
+_codec = partial(Codec, partner="Q8_0", compiled=True, streams=True)
 CODECS = (
     _codec(by_name("MXFP4"), MXFP4, _quantize_mxfp4, _dequantize_mxfp4, _dot_mxfp4, check=refuse_infinite),
     _codec(by_name("NVFP4"), NVFP4, _quantize_nvfp4, _dequantize_nvfp4, dot_rows=_dot_nvfp4),

@@ -116,6 +116,7 @@ CODECS = (
         quantize_ref=_quantize_iq4_nl_ref,
         ref_whole=True,
         compiled=True,
+        streams=True,
     ),
     Codec(
         by_name("IQ4_XS"),
@@ -126,5 +127,6 @@ CODECS = (
         quantize_rows=_quantize_iq4_xs,
         dot_rows=_dot_iq4_xs,
         compiled=True,
+        streams=True,
     ),
 )

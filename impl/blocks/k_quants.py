@@ -24,7 +24,9 @@ _Dequantize = Callable[[Bytes, Floats], None]
 _Dot = Callable[[Bytes, Input, Floats], None]
 
 
-def _codec(name: str, layout: np.dtype[Any], quantize: _Quantize, dequantize: _Dequantize, dot: _Dot) -> Codec:
+def _codec(
+    name: str, layout: np.dtype[Any], quantize: _Quantize, dequantize: _Dequantize, dot: _Dot, *, streams: bool = False
+) -> Codec:
     def quantize_rows(x: Floats, imatrix: Floats | None, out: Blocks) -> None:
         quantize(x.reshape(-1, SUPER_BLOCK), imatrix, raw_bytes(out))
 
@@ -45,13 +47,14 @@ def _codec(name: str, layout: np.dtype[Any], quantize: _Quantize, dequantize: _D
         partner="Q8_K",
         uses_imatrix=True,
         compiled=True,
+        streams=streams,
     )
 
 
 CODECS = (
     _codec("Q2_K", Q2_K, quantize_q2_k, dequantize_q2_k, dot_q2_k),
     _codec("Q3_K", Q3_K, quantize_q3_k, dequantize_q3_k, dot_q3_k),
-    _codec("Q4_K", Q4_K, quantize_q4_k, dequantize_q4_k, dot_q4_k),
-    _codec("Q5_K", Q5_K, quantize_q5_k, dequantize_q5_k, dot_q5_k),
-    _codec("Q6_K", Q6_K, quantize_q6_k, dequantize_q6_k, dot_q6_k),
+    _codec("Q4_K", Q4_K, quantize_q4_k, dequantize_q4_k, dot_q4_k, streams=True),
+    _codec("Q5_K", Q5_K, quantize_q5_k, dequantize_q5_k, dot_q5_k, streams=True),
+    _codec("Q6_K", Q6_K, quantize_q6_k, dequantize_q6_k, dot_q6_k, streams=True),
 )

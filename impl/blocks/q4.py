@@ -96,7 +96,7 @@ def _dot_q4_1(w: Blocks, y: Blocks) -> Floats:
     return scaled_with_minimum(integer_products(unpack(raw_bytes(w), 4), y["qs"]), w, y)
 
 
-_codec = partial(Codec, uses_imatrix=True, compiled=True)
+_codec = partial(Codec, uses_imatrix=True, compiled=True, streams=True)
 CODECS = (
     _codec(by_name("Q4_0"), Q4_0, _quantize_q4_0, _dequantize_q4_0, _dot_q4_0, "Q8_0", quantize_rows=_quantize_q4_0_weighted),
     _codec(by_name("Q4_1"), Q4_1, _quantize_q4_1, _dequantize_q4_1, _dot_q4_1, "Q8_1", quantize_rows=_quantize_q4_1_weighted),

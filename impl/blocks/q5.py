@@ -98,6 +98,15 @@ def _dot_q5_1(w: Blocks, y: Blocks) -> Floats:
 
 _codec = partial(Codec, uses_imatrix=True, compiled=True)
 CODECS = (
-    _codec(by_name("Q5_0"), Q5_0, _quantize_q5_0, _dequantize_q5_0, _dot_q5_0, "Q8_0", quantize_rows=_quantize_q5_0_weighted),
+    _codec(
+        by_name("Q5_0"),
+        Q5_0,
+        _quantize_q5_0,
+        _dequantize_q5_0,
+        _dot_q5_0,
+        "Q8_0",
+        quantize_rows=_quantize_q5_0_weighted,
+        streams=True,
+    ),
     _codec(by_name("Q5_1"), Q5_1, _quantize_q5_1, _dequantize_q5_1, _dot_q5_1, "Q8_1", quantize_rows=_quantize_q5_1_weighted),
 )

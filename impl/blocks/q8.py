@@ -71,6 +71,6 @@ def _dot_q8_0(w: Blocks, y: Blocks) -> Floats:
 
 
 CODECS = (
-    Codec(by_name("Q8_0"), Q8_0, _quantize_q8_0, _dequantize_q8_0, _dot_q8_0, partner="Q8_0", compiled=True),
+    Codec(by_name("Q8_0"), Q8_0, _quantize_q8_0, _dequantize_q8_0, _dot_q8_0, partner="Q8_0", compiled=True, streams=True),
     Codec(by_name("Q8_1"), Q8_1, quantize_ref=_quantize_q8_1, compiled=True),
 )

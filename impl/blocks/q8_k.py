@@ -80,4 +80,4 @@ def _dequantize_q8_k(blocks: Blocks, out: Floats) -> None:
     _dequantize(np.ascontiguousarray(blocks["d"]), raw_bytes(blocks), out)
 
 
-CODECS = (Codec(by_name("Q8_K"), Q8_K, dequantize=_dequantize_q8_k, quantize_ref=_quantize_q8_k, compiled=True),)
+CODECS = (Codec(by_name("Q8_K"), Q8_K, dequantize=_dequantize_q8_k, quantize_ref=_quantize_q8_k, compiled=True, streams=True),)

@@ -167,7 +167,7 @@ def _dot_tq2_0(w: Blocks, y: Blocks) -> Floats:
     return scaled(_products(codes, y), w, y)
 
 
-_codec = partial(Codec, partner="Q8_K", compiled=True)
+_codec = partial(Codec, partner="Q8_K", compiled=True, streams=True)
 CODECS = (
     _codec(by_name("TQ1_0"), TQ1_0, _quantize_tq1_0, _dequantize_tq1_0, _dot_tq1_0, check=refuse_non_finite),
     _codec(by_name("TQ2_0"), TQ2_0, _quantize_tq2_0, _dequantize_tq2_0, _dot_tq2_0, check=refuse_non_finite),
