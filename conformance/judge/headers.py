@@ -1,11 +1,12 @@
 """Compare two headers field by field, within what both interfaces can show.
 
-Headers that come from golden files hold digests in place of long arrays (``condense_header``).
+Headers that come from golden files hold digests in place of long arrays.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import zip_longest
 from typing import NamedTuple
@@ -14,13 +15,11 @@ import msgspec
 
 from conformance.judge.divergence import Divergence
 from conformance.subjects.protocol import View
-from conformance.values import Boxed, Element, Header, Pair, TensorInfo, Text, Value, text_to_bytes
+from conformance.values import Element, Header, Pair, TensorInfo, Value
 
 # Arrays of more elements than this stand in golden files as digests, one for each ARRAY_RANGE elements.
 LONG_ARRAY = 64
 ARRAY_RANGE = 1024
-
-_STRINGS = ("bytes", "c", "lossy")
 
 
 class ArrayDigests(msgspec.Struct, frozen=True):
@@ -31,24 +30,22 @@ class ArrayDigests(msgspec.Struct, frozen=True):
     digests: list[str]
 
 
+class Recorded(NamedTuple):
+    """A long array that a header leaves out: its digests, and what tells whether an element found may hide something of it."""
+
+    digests: ArrayDigests
+    hides: Callable[[Element], bool]
+
+
 class Difference(NamedTuple):
-    """Two values that differ, and the field path where."""
+    """Values that differ, ``amount`` of them, counted in ``unit``: the first, and the field path where."""
 
     path: str
     kind: str
     expected: str
     found: str
-
-
-def coarser(a: View, b: View) -> View:
-    """Give the view that shows only what both show."""
-    return View(
-        ordered=a.ordered and b.ordered,
-        strings=max(a.strings, b.strings, key=_STRINGS.index),
-        dims="ne" if "ne" in (a.dims, b.dims) else "exact",
-        integers="double" if "double" in (a.integers, b.integers) else "exact",
-        data_offset="tensors" if "tensors" in (a.data_offset, b.data_offset) else "always",
-    )
+    amount: int = 1
+    unit: str = "fields"
 
 
 def limits(view: View) -> tuple[str, ...]:
@@ -64,94 +61,21 @@ def limits(view: View) -> tuple[str, ...]:
     return tuple(words for holds, words in told.items() if holds)
 
 
-def reduce_header(header: Header, view: View) -> Header:
-    """Give ``header`` as an interface with this view would show it."""
-    if view == View():
-        return header
-    pairs = [_reduce_pair(pair, view) for pair in header.kv]
-    tensors = [_reduce_tensor(tensor, view) for tensor in header.tensors]
-    data_offset = header.data_offset if tensors or view.data_offset == "always" else 0
-    if not view.ordered:
-        pairs.sort(key=lambda pair: text_to_bytes(pair.key))
-        tensors.sort(key=lambda tensor: text_to_bytes(tensor.name))
-    return msgspec.structs.replace(header, kv=pairs, tensors=tensors, data_offset=data_offset)
+def digest_array(value: list[Element], span: int = ARRAY_RANGE) -> ArrayDigests:
+    """Condense a long array, ``span`` elements a digest."""
+    encoded = (msgspec.json.encode(value[start : start + span]) for start in range(0, len(value), span))
+    return ArrayDigests(len(value), span, [hashlib.blake2b(part, digest_size=8).hexdigest() for part in encoded])
 
 
-def _reduce_pair(pair: Pair, view: View) -> Pair:
-    key = _reduce_text(pair.key, view)
-    return Pair(key, pair.type, _reduce_value(pair.items or pair.type, pair.value, view), pair.items)
-
-
-def _reduce_value(kind: str, value: Value, view: View) -> Value:
-    reduce = _reducer(kind, view)
-    if reduce is None:
-        return value
-    if isinstance(value, list):
-        return [reduce(element) for element in value]
-    return reduce(value)
-
-
-def _reducer(kind: str, view: View) -> Callable[[Element], Element] | None:
-    if kind == "str" and view.strings != "bytes":
-        return lambda element: _boxed(_reduce_bytes(text_to_bytes(element), view))
-    if kind in {"u64", "i64"} and view.integers == "double":
-        return _through_double
-    return None
-
-
-def _through_double(element: Element) -> Element:
-    return str(int(float(element))) if isinstance(element, str) else element
-
-
-def _boxed(raw: bytes) -> Element:
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError:
-        return Boxed(hex=raw.hex())
-
-
-def _reduce_bytes(raw: bytes, view: View) -> bytes:
-    if view.strings == "c":
-        return raw.partition(b"\0")[0]
-    return raw.decode("utf-8", "replace").encode() if view.strings == "lossy" else raw
-
-
-def _reduce_text(text: Text, view: View) -> Text:
-    reduced = _boxed(_reduce_bytes(text_to_bytes(text), view))
-    return reduced if isinstance(reduced, str) else text
-
-
-def _reduce_tensor(tensor: TensorInfo, view: View) -> TensorInfo:
-    dims = list(tensor.dims)
-    while view.dims == "ne" and len(dims) > 1 and dims[-1] == "1":
-        dims.pop()
-    if view.dims == "ne" and not dims:
-        dims = ["1"]
-    return msgspec.structs.replace(tensor, name=_reduce_text(tensor.name, view), dims=dims)
-
-
-def digest_array(value: list[Element]) -> ArrayDigests:
-    """Condense a long array."""
-    ranges = range(0, len(value), ARRAY_RANGE)
-    encoded = (msgspec.json.encode(value[start : start + ARRAY_RANGE]) for start in ranges)
-    return ArrayDigests(len(value), ARRAY_RANGE, [hashlib.blake2b(part, digest_size=8).hexdigest() for part in encoded])
-
-
-def header_differences(
-    expected: Header, found: Header, digests: Mapping[int, ArrayDigests | None] | None = None
-) -> Iterator[Difference]:
-    """Give the differences in file order.
-
-    ``digests`` holds, by pair index, what is known of expected arrays that were left out; None where nothing is known that
-    could be compared (the digests are of bytes that the other interface does not show): then only key and type are.
-    """
-    known = digests or {}
+def header_differences(expected: Header, found: Header, recorded: Mapping[int, Recorded] | None = None) -> Iterator[Difference]:
+    """Give the differences in file order; ``recorded`` holds, by pair index, what is known of expected arrays left out."""
+    known = recorded or {}
     yield from _fields("", expected, found, ("version", "alignment", "data_offset"))
     yield from _count("n_kv", expected.kv, found.kv)
     for index, (ours, theirs) in enumerate(zip(expected.kv, found.kv, strict=False)):
         yield from _pair_differences(f"kv[{index}]", ours, theirs)
         if index in known:
-            yield from _digest_difference(f"kv[{index}]", known[index], theirs.value)
+            yield from _digest_difference(f"kv[{index}].value", known[index], theirs.value)
         elif ours.type == theirs.type and ours.value != theirs.value:
             yield from _value_difference(f"kv[{index}].value", ours.value, theirs.value)
     yield from _count("n_tensors", expected.tensors, found.tensors)
@@ -182,20 +106,26 @@ def _pair_differences(path: str, expected: Pair, found: Pair) -> Iterator[Differ
         yield Difference(f"{path}.value.items", "type", expected.items, found.items)
 
 
-def _digest_difference(path: str, expected: ArrayDigests | None, found: Value) -> Iterator[Difference]:
-    if expected is None:
-        return
-    if not isinstance(found, list) or len(found) != expected.count:
+def _digest_difference(path: str, expected: Recorded, found: Value) -> Iterator[Difference]:
+    """Hold an array to its digests, but for ranges with elements that may hide something."""
+    digests = expected.digests
+    if not isinstance(found, list) or len(found) != digests.count:
         length = str(len(found)) if isinstance(found, list) else show(found)
-        yield Difference(f"{path}.value.length", "count", str(expected.count), length)
+        yield Difference(f"{path}.length", "count", str(digests.count), length)
         return
-    ours = digest_array(found).digests
-    for index, (left, right) in enumerate(zip(expected.digests, ours, strict=True)):
-        if left != right:
-            start = index * expected.range
-            end = min(start + expected.range, expected.count) - 1
-            yield Difference(f"{path}.value[{start}]", "digest", f"digest {left} of elements {start} to {end}", "another digest")
-            return
+    ours = digest_array(found, digests.range).digests
+    starts = range(0, digests.count, digests.range)
+    wrong = [
+        (start, left)
+        for start, left, right in zip(starts, digests.digests, ours, strict=True)
+        if left != right and not any(map(expected.hides, found[start : start + digests.range]))
+    ]
+    if wrong:
+        start, digest = wrong[0]
+        end = min(start + digests.range, digests.count) - 1
+        told = f"digest {digest} of elements {start} to {end}"
+        unit = f"ranges of {digests.range} elements"
+        yield Difference(f"{path}[{start}]", "digest", told, "another digest", len(wrong), unit)
 
 
 def _value_difference(path: str, expected: Value, found: Value) -> Iterator[Difference]:
@@ -206,10 +136,11 @@ def _value_difference(path: str, expected: Value, found: Value) -> Iterator[Diff
         yield Difference(f"{path}.length", "count", str(len(expected)), str(len(found)))
         if len(expected) > LONG_ARRAY:
             return  # a golden run knows nothing else of it, and both are to say the same
-    for index, (ours, theirs) in enumerate(zip_longest(expected, found)):
-        if ours != theirs:
-            yield Difference(f"{path}[{index}]", "value", show(ours), show(theirs))
-            return
+    pairs = enumerate(zip_longest(expected, found))
+    wrong = [(index, ours, theirs) for index, (ours, theirs) in pairs if ours != theirs]
+    if wrong:
+        index, ours, theirs = wrong[0]
+        yield Difference(f"{path}[{index}]", "value", show(ours), show(theirs), len(wrong), "elements")
 
 
 def show(value: object, limit: int = 120) -> str:
@@ -225,13 +156,13 @@ def general_path(path: str) -> str:
 
 
 def header_divergences(op: str, authority: str, differences: Iterable[Difference]) -> list[Divergence]:
-    """Give one divergence for each signature, the first of its kind, with the number of its kind."""
+    """Give one divergence for each signature, the first of its kind, with the number of all that bear it."""
     firsts: dict[str, Difference] = {}
-    counts: dict[str, int] = {}
+    counts: Counter[str] = Counter()
     for difference in differences:
         signature = f"{op}:-:{difference.kind}:{general_path(difference.path)}"
         firsts.setdefault(signature, difference)
-        counts[signature] = counts.get(signature, 0) + 1
+        counts[signature] += difference.amount
     return [
         Divergence(
             signature=signature,
@@ -242,7 +173,7 @@ def header_divergences(op: str, authority: str, differences: Iterable[Difference
             found=difference.found,
             field=difference.path,
             different=counts[signature],
-            unit="fields",
+            unit=difference.unit,
         )
         for signature, difference in firsts.items()
     ]

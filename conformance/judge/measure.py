@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -10,12 +10,13 @@ import msgspec
 
 from conformance.errors import ConfigurationError
 from conformance.judge.divergence import Divergence
-from conformance.judge.headers import ArrayDigests, coarser, header_differences, header_divergences, reduce_header
+from conformance.judge.headers import LONG_ARRAY, ArrayDigests, Difference, Recorded, header_differences, header_divergences
 from conformance.judge.numbers import Shape, compare_outputs
 from conformance.judge.output import Bytes, Digests
+from conformance.judge.view import hides, reduce_header, with_items
 from conformance.outcomes import FAILURES, Memory, Ok, Outcome, Reject, Timeout, outcome_name
 from conformance.subjects.protocol import View
-from conformance.values import Header, text_to_bytes
+from conformance.values import Header
 
 
 class Measure(NamedTuple):
@@ -132,10 +133,7 @@ def wrong_class(op: str, type_name: str, authority: str, expected: str, found: R
 def _values(op: str, measure: Measure, given: Given, shape: Shape | None) -> list[Divergence]:
     expected, found = measure.outcome, given.outcome
     if isinstance(expected, Ok) and isinstance(found, Ok) and expected.header and found.header:
-        view = coarser(measure.view, given.view)
-        left, right = reduce_header(expected.header, view), reduce_header(found.header, view)
-        arrays = _known_arrays(measure, expected.header, view)
-        return header_divergences(op, measure.authority, header_differences(left, right, arrays))
+        return header_divergences(op, measure.authority, _headers(measure, expected.header, given.view, found.header))
     if shape is not None and measure.output is not None and given.output is not None:
         return compare_outputs(shape, measure.output, given.output)
     # Nothing passes uncompared: answers without a value are refused before (a subject's as a breach of the protocol).
@@ -144,15 +142,17 @@ def _values(op: str, measure: Measure, given: Given, shape: Shape | None) -> lis
     )
 
 
-def _known_arrays(measure: Measure, header: Header, view: View) -> dict[int, ArrayDigests | None]:
-    """Give the digests of long arrays by their place in the reduced header; None where ``view`` hides what they were made of."""
-    hidden: set[str] = set()
-    if view.strings != measure.view.strings:
-        hidden.add("str")
-    if view.integers != measure.view.integers:
-        hidden |= {"u64", "i64"}
-    place = list(range(len(header.kv)))
-    if not view.ordered:
-        keys = [text_to_bytes(pair.key) for pair in reduce_header(header, msgspec.structs.replace(view, ordered=True)).kv]
-        place = [position for _, position in sorted((old, new) for new, old in enumerate(sorted(place, key=keys.__getitem__)))]
-    return {place[i]: None if header.kv[i].items in hidden else digests for i, digests in measure.arrays.items()}
+def _headers(measure: Measure, expected: Header, view: View, found: Header) -> Iterator[Difference]:
+    """Compare what shows through both interfaces; an order, or the end of a string, that one hides is hidden on both sides."""
+    ours, theirs = with_items(expected, found), with_items(found, expected)
+    left = reduce_header(ours, measure.view, view, long=measure.arrays.keys() | _long_arrays(expected))
+    right = reduce_header(theirs, measure.view, view, long=_long_arrays(found))
+    recorded = {
+        left.places[index]: Recorded(digests, hides(ours.kv[index].items or "", view, measure.view))
+        for index, digests in measure.arrays.items()
+    }
+    return header_differences(left.header, right.header, recorded)
+
+
+def _long_arrays(header: Header) -> set[int]:
+    return {index for index, pair in enumerate(header.kv) if isinstance(pair.value, list) and len(pair.value) > LONG_ARRAY}

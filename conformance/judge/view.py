@@ -1,0 +1,165 @@
+"""A header as an interface shows it: what it hides is taken from both sides before they are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import NamedTuple
+
+import msgspec
+
+from conformance.subjects.protocol import View
+from conformance.values import (
+    Boxed,
+    Element,
+    Header,
+    Pair,
+    TensorInfo,
+    Text,
+    Value,
+    element_from_bytes,
+    text_from_bytes,
+    text_to_bytes,
+)
+
+# From here on a double does not hold every integer.
+EXACT_IN_DOUBLE = 1 << 53
+_REPLACEMENT = "\ufffd"
+
+
+class Reduced(NamedTuple):
+    """A reduced header; ``places[i]`` is where the pair that was number i stands in it."""
+
+    header: Header
+    places: list[int]
+
+
+def reduce_header(header: Header, *views: View, long: Collection[int] = ()) -> Reduced:
+    """Give ``header`` as one sees it through all of ``views``.
+
+    ``long`` are the numbers of the pairs whose values are left out (long arrays of a golden file). Where order does not show,
+    pairs and tensors are sorted by name, and what then bears one name by all else that shows of it.
+    """
+    pairs, tensors, data_offset = header.kv, header.tensors, header.data_offset
+    for view in views:
+        pairs = [_reduce_pair(pair, view) for pair in pairs]
+        tensors = [_reduce_tensor(tensor, view) for tensor in tensors]
+    if not tensors and any(view.data_offset == "tensors" for view in views):
+        data_offset = 0
+    order = list(range(len(pairs)))
+    if not all(view.ordered for view in views):
+        order.sort(key=lambda index: _pair_key(pairs[index], index in long))
+        tensors = sorted(tensors, key=_tensor_key)
+    places = sorted(range(len(order)), key=order.__getitem__)
+    shown = msgspec.structs.replace(header, kv=[pairs[index] for index in order], tensors=tensors, data_offset=data_offset)
+    return Reduced(shown, places)
+
+
+def with_items(header: Header, other: Header) -> Header:
+    """Give ``header`` with the element types that it leaves out, as far as ``other``, on the same file, tells them.
+
+    Without its type nobody could say what a view hides of an array's elements.
+    """
+    first = {_key_start(pair): pair.items for pair in reversed(other.kv) if pair.items}
+
+    def filled(index: int, pair: Pair) -> Pair:
+        if pair.type != "array" or pair.items is not None:
+            return pair
+        beside = other.kv[index] if index < len(other.kv) else pair
+        same_key = _key_start(beside) == _key_start(pair)
+        items = beside.items if same_key and beside.items else first.get(_key_start(pair))
+        return msgspec.structs.replace(pair, items=items)
+
+    return msgspec.structs.replace(header, kv=[filled(index, pair) for index, pair in enumerate(header.kv)])
+
+
+def _key_start(pair: Pair) -> bytes:
+    """Give what every view leaves of a key."""
+    return _lossy(_to_nul(text_to_bytes(pair.key)))
+
+
+def hides(kind: str, more: View, than: View) -> Callable[[Element], bool]:
+    """Give what tells whether an array's element, seen through both views, may hide something that shows through ``than`` alone.
+
+    ``kind`` is the type of the elements.
+    """
+    cut = more.strings == "c" != than.strings
+    replaced = more.strings == "lossy" != than.strings
+    rounded = more.integers == "double" != than.integers
+    if kind == "array":
+        return lambda _: cut or replaced or rounded
+    if kind == "str":
+        return lambda element: cut or (replaced and isinstance(element, str) and _REPLACEMENT in element)
+    if kind in {"u64", "i64"} and rounded:
+        return lambda element: isinstance(element, str) and abs(int(element)) >= EXACT_IN_DOUBLE
+    return lambda _: False
+
+
+def _pair_key(pair: Pair, is_long: bool) -> tuple[bytes, str, bool, bytes]:
+    return text_to_bytes(pair.key), pair.type, is_long, b"" if is_long else msgspec.json.encode(pair.value)
+
+
+def _tensor_key(tensor: TensorInfo) -> tuple[bytes, bytes]:
+    # A reader may leave sizes out: they do not sort.
+    return text_to_bytes(tensor.name), msgspec.json.encode(msgspec.structs.replace(tensor, nbytes=None))
+
+
+def _reduce_pair(pair: Pair, view: View) -> Pair:
+    return Pair(_reduce_text(pair.key, view), pair.type, _reduce_value(pair.items or pair.type, pair.value, view), pair.items)
+
+
+def _reduce_value(kind: str, value: Value, view: View) -> Value:
+    reduce = _reducer(kind, view)
+    if reduce is None:
+        return value
+    return [reduce(element) for element in value] if isinstance(value, list) else reduce(value)
+
+
+def _reducer(kind: str, view: View) -> Callable[[Element], Element] | None:
+    """Give what a view makes of a value of a type; None where it shows all of it."""
+    if kind == "str" and view.strings != "bytes":
+        return lambda element: element_from_bytes(_reduce_bytes(text_to_bytes(element), view))
+    if kind in {"u64", "i64"} and view.integers == "double":
+        return lambda element: _through_double(element) if isinstance(element, str) else element
+    if kind == "array" and (view.strings, view.integers) != ("bytes", "exact"):
+        return lambda element: _reduce_inner(element, view)
+    return None
+
+
+def _reduce_inner(element: Element, view: View) -> Element:
+    """Reduce an array within an array."""
+    if not isinstance(element, Boxed) or element.items is None or element.value is None:
+        return element
+    inner = _reduce_value(element.items, element.value, view)
+    return msgspec.structs.replace(element, value=inner)
+
+
+def _through_double(text: str) -> str:
+    return str(int(float(text)))
+
+
+def _to_nul(raw: bytes) -> bytes:
+    return raw.partition(b"\0")[0]
+
+
+def _lossy(raw: bytes) -> bytes:
+    return raw.decode("utf-8", "replace").encode()
+
+
+def _reduce_bytes(raw: bytes, view: View) -> bytes:
+    return _to_nul(raw) if view.strings == "c" else _lossy(raw) if view.strings == "lossy" else raw
+
+
+def _reduce_text(text: Text, view: View) -> Text:
+    return text_from_bytes(_reduce_bytes(text_to_bytes(text), view)) if view.strings != "bytes" else text
+
+
+def _reduce_tensor(tensor: TensorInfo, view: View) -> TensorInfo:
+    dims, offset, nbytes = list(tensor.dims), tensor.offset, tensor.nbytes
+    while view.dims == "ne" and len(dims) > 1 and dims[-1] == "1":
+        dims.pop()
+    if view.dims == "ne" and not dims:
+        dims = ["1"]
+    if view.integers == "double":
+        dims, offset = [_through_double(dim) for dim in dims], _through_double(offset)
+        nbytes = None if nbytes is None else _through_double(nbytes)
+    return TensorInfo(_reduce_text(tensor.name, view), tensor.type, dims, offset, nbytes)
