@@ -70,6 +70,8 @@ _ABOUT_LAST_FIELD = {
     "bad-block",
 }
 ARRAY = 9  # GGUF_TYPE_ARRAY
+# Reads from a key's length to its array's length.
+_HEAD = 5
 
 
 class Read(NamedTuple):
@@ -101,8 +103,9 @@ def refusal(path: str, messages: list[str]) -> Reject:
 def _judge(message: str, reads: list[Read]) -> tuple[str, int | None]:
     """Give the class, and the offset of the field that is to blame where that is the last one read."""
     stopped = reads[-1].offset + len(reads[-1].data) if reads else 0
-    if _SECTION.fullmatch(message):
-        return ("bad-length", reads[-1].offset) if _read_array_head(reads) else ("truncated", stopped)
+    if section := _SECTION.fullmatch(message):
+        refused = section[1] == "key-value pairs" and _read_array_head(reads) and reads[-1].number != 0
+        return ("bad-length", reads[-1].offset) if refused else ("truncated", stopped)
     if _speaks_of_unread_type(message, reads):
         return "truncated", stopped
     reject_class = classify(message)
@@ -120,11 +123,16 @@ def classify(message: str) -> str:
 
 
 def _read_array_head(reads: list[Read]) -> bool:
-    """Tell whether the last reads were an array's value type, element type and length.
+    """Tell whether the last reads were a key's length, the key, an array's value type, element type and length.
 
-    A library that stops there without a word refuses the length: it takes none beyond 2^30 or beyond the bytes left.
+    A library that stops there without a word refuses the length: it takes none beyond 2^30 or beyond the bytes left. But it
+    takes a length of 0, and if it stops after that the file ended. The key is looked at because a key of four bytes, a type
+    and a value of eight are reads of the same sizes.
     """
-    return [len(read.data) for read in reads] == [4, 4, 8] and reads[0].number == ARRAY
+    if len(reads) < _HEAD or reads[-3].number != ARRAY:
+        return False
+    length, key, *head = reads
+    return [len(length.data), *(len(read.data) for read in head)] == [8, 4, 4, 8] and length.number == len(key.data)
 
 
 def _speaks_of_unread_type(message: str, reads: list[Read]) -> bool:
@@ -138,8 +146,8 @@ def _speaks_of_unread_type(message: str, reads: list[Read]) -> bool:
 
 
 def _last_reads(path: str) -> list[Read]:
-    """Let the library read the file again, header only, and give its last three reads (fewer if it made fewer)."""
-    reads: deque[Read] = deque(maxlen=3)
+    """Let the library read the file again, header only, and give its last reads, as many as an array's head takes, at most."""
+    reads: deque[Read] = deque(maxlen=_HEAD)
     with open(path, "rb") as file:  # noqa: PTH123 - its descriptor is what is needed
         descriptor = file.fileno()
 
