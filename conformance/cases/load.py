@@ -124,6 +124,8 @@ def _ask(entry: Entry, source: Input) -> tuple[str, ...]:
         ask.append(op)
     if isinstance(source, RowsInput):
         _check_rows_ask(entry, ask, source)
+    if isinstance(source, FileInput | ModelInput) and not {"header", "load"} & set(ask):
+        ask.insert(0, "header")  # which tensors there are is known by its answer
     return tuple(ask)
 
 

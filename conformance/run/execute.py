@@ -96,6 +96,8 @@ class Execution:
         self.tallies = {member.name: Tally(case, member.name, authority=member.is_authority) for member in members}
         self.recorded: dict[str, dict[str, GoldenAnswer]] = {}
         self.directory: Header | None = None
+        # The authorities that do not take the file: what follows from a directory is no question to them.
+        self.without_directory: set[str] = set()
         # By step and by participant: the quantized blocks that later steps take in.
         self.blocks: dict[tuple[str, str], Path] = {}
         self.prepared = Prepared()
@@ -141,9 +143,12 @@ class Execution:
     def _run_step(self, step: Step) -> None:
         replies: dict[str, Reply] = {}
         for member in self._authorities_first():
+            judge = member.name if member.is_authority else self._profile(member)
             if not member.does(step):
                 kind = f"{step.asked} is not claimed"
                 self.tallies[member.name].skip(f"{kind} of {step.numbers.kind.name}" if step.numbers else kind, kind)
+            elif step.of_a_tensor and judge in self.without_directory:
+                self.tallies[member.name].skip(*[f"{step.asked}: {judge} does not take the file"] * 2)
             elif step.numbers is not None and self._source(member, step) is None:
                 self.tallies[member.name].skip(
                     f"no blocks of {step.after} that equal the authority's", f"{step.asked} had no input"
@@ -151,7 +156,7 @@ class Execution:
             else:
                 replies[member.name] = self._ask(member, step)
         measures = self._measures(step, replies)
-        self._note_directory(measures)
+        self._note_directory(step, measures)
         for member in self.members:
             if member.name in replies:
                 self._judge(member, step, replies[member.name], measures)
@@ -186,12 +191,13 @@ class Execution:
             if member.is_authority and member.name in replies
         }
 
-    def _note_directory(self, measures: dict[str, Measure]) -> None:
+    def _note_directory(self, step: Step, measures: dict[str, Measure]) -> None:
         """Keep the first authority's tensor directory: it says which tensors are asked for."""
-        for name in LEADERS:
-            outcome = measures[name].outcome if name in measures else None
-            if self.directory is None and isinstance(outcome, Ok):
-                self.directory = outcome.header
+        if step.op != ("header" if "header" in self.case.ask else "load"):
+            return
+        outcomes = {name: measures[name].outcome for name in LEADERS if name in measures}
+        self.without_directory = {name for name, outcome in outcomes.items() if not isinstance(outcome, Ok)}
+        self.directory = next((outcome.header for outcome in outcomes.values() if isinstance(outcome, Ok)), None)
 
     def _shape(self, step: Step, authority: str, member: Member | None = None) -> Shape | None:
         """Say what is compared; with ``member``, whose output it is, so that the exact model can say who of the two is right."""

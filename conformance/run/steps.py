@@ -100,6 +100,11 @@ class Step(NamedTuple):
         return kind.nbytes if kind else 1
 
     @property
+    def of_a_tensor(self) -> bool:
+        """Whether it is about numbers that the harness cut out of a file, by an authority's directory."""
+        return self.numbers is not None and "[" in self.name
+
+    @property
     def has_output(self) -> bool:
         """Whether the answer is in an output file."""
         return self.numbers is not None or self.tensor_bytes is not None

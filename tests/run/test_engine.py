@@ -254,3 +254,59 @@ cases:
     build: {kv: [{key: a, u32: 7}, {key: a, u32: 8}]}
     expect: {llama.cpp: {reject: duplicate-key}, gguf-py: {reject: duplicate-key}, spec: accept}
 """
+
+
+CASES_WHOSE_TENSORS_ALONE_ARE_ASKED = """
+suite: small/files
+defaults: {expect: {llama.cpp: accept, gguf-py: accept, spec: accept}}
+cases:
+  tensor: {build: {tensors: [{name: t, type: Q8_0, dims: [64], data: {random: 1}}]}, ask: [tensor]}
+  dequantize: {build: {tensors: [{name: t, type: Q8_0, dims: [64], data: {random: 1}}]}, ask: [dequantize]}
+"""
+
+
+def test_tensors_are_asked_for_where_nothing_else_is(bench: Bench) -> None:
+    bench.write("small/files", CASES_WHOSE_TENSORS_ALONE_ARE_ASKED)
+    bench.record()
+    for live in (True, False):
+        ran = bench.run(bench.impl, live=live, select="small/files")
+        counts = {e.case: e.counts for e in ran.events if isinstance(e, CaseResult) and e.who == "impl"}
+        assert ran.code == 0
+        assert (counts["small/files/tensor"].tensors, counts["small/files/tensor"].bytes) == (1, 68)
+        assert counts["small/files/dequantize"].values == 64
+
+
+CASES_WHERE_ONE_AUTHORITY_REFUSES = """
+suite: small/files
+cases:
+  dup:
+    build: {kv: [{key: a, u32: 7}, {key: a, u32: 8}], tensors: [{name: t, type: Q8_0, dims: [64], data: {random: 1}}]}
+    ask: [header, dequantize]
+    expect: {llama.cpp: {reject: duplicate-key}, gguf-py: accept, spec: accept}
+"""
+LAX = """
+import sys
+from impl.serve import main
+from impl.subject import Subject
+class Lax(Subject):
+    def header(self, request):
+        tensor = {"name": "t", "type": 8, "dims": ["64"], "offset": "0", "nbytes": "68"}
+        pairs = [{"key": "a", "type": "u32", "value": value} for value in "78"]
+        return {"version": 3, "alignment": 32, "data_offset": 96, "kv": pairs, "tensors": [tensor]}
+sys.exit(main(Lax(), sys.argv[1:]))
+"""
+
+
+def test_what_follows_a_refusal_is_judged_by_those_who_did_not_refuse(bench: Bench, tmp_path: Path) -> None:
+    bench.write("small/files", CASES_WHERE_ONE_AUTHORITY_REFUSES)
+    (tmp_path / "lax.py").write_text(LAX)
+    lax = msgspec.structs.replace(bench.impl, name="gguf-py", command=(bench.impl.command[0], str(tmp_path / "lax.py")))
+    authorities = [bench.authorities[0], lax]
+    sound = bench.run(bench.impl, select="small/files", authorities=authorities)
+    assert set(sound.verdicts.values()) == {"pass"}
+    result = next(e for e in sound.events if isinstance(e, CaseResult) and e.who == "impl")
+    assert result.not_asked == ("dequantize: llama.cpp does not take the file",)
+    assert result.counts.values == 0
+    by_other = bench.run(msgspec.structs.replace(lax, name="lax"), select="small/files", authorities=authorities, profile="gguf-py")
+    assert set(by_other.verdicts.values()) == {"pass"}
+    assert by_other.finished.counts["lax"].values == 64
