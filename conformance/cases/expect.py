@@ -10,13 +10,16 @@ from conformance.cases.model import AUTHORITIES, Expect
 from conformance.outcomes import REJECT_CLASSES
 from conformance.subjects.protocol import OPS
 
-Kind = Literal["accept", "reject", "either", "observe", "unsupported", "crash", "timeout", "memory", "error", "fault"]
+Kind = Literal["accept", "reject", "either", "near", "observe", "unsupported", "crash", "timeout", "memory", "error", "fault"]
 # Forms of one word; `reject` always names its class, `fault` what is done wrongly.
 WORDS: tuple[str, ...] = tuple(kind for kind in get_args(Kind) if kind not in ("reject", "fault"))
 DETAILED = ("reject", "crash", "fault")
 FAULTS = ("accept", "reject")
 # The spec is a text: it cannot do these.
 _DOINGS = ("unsupported", "crash", "timeout", "memory", "error", "fault")
+
+# Variants whose sums may be added in another order than the op's own.
+_SUMS = ("dot:simd", "matvec:simd")
 
 Admissible = tuple[Expect, ...]
 
@@ -46,7 +49,21 @@ def expand(
                 raise case.error(f"nothing is expected of `{authority}` for {', '.join(missing)}", hint)
             merged |= dict.fromkeys(missing, (Expect("accept"),))
         result[authority] = {op: merged[op] for op in ask}
+        _check_near(case, result[authority])
     return result
+
+
+def _check_near(case: Entry, expected: Mapping[str, Admissible]) -> None:
+    """Refuse `near` where there are no sums, or nothing that they could be near to. Raises ConfigurationError."""
+    before: list[str] = []
+    for op, answers in expected.items():
+        if any(answer.kind == "near" for answer in answers):
+            plain = op.partition(":")[0]
+            if op not in _SUMS:
+                raise case.error(f"`{op}` cannot be `near`", f"that is for {' and '.join(_SUMS)}; write accept")
+            if plain not in before:
+                raise case.error(f"`{op}` has nothing to be near to", f"ask `{plain}` before it")
+        before.append(op)
 
 
 def by_op(form: Entry, ask: tuple[str, ...]) -> dict[str, Admissible]:

@@ -15,12 +15,13 @@ class Expect(msgspec.Struct, frozen=True):
     """One admissible answer.
 
     ``kind``: "accept", "reject" (``detail`` the reject class), "either" (accept or reject, value compared if both accept),
+    "near" (of a variant: as far from the authority's answer to the op itself as another order of additions explains),
     "observe" (recorded, not judged), "unsupported" (the authority declares the op but not this), and, of authorities
     only, "crash" (``detail`` the signal, may be empty), "timeout", "memory", "error", and "fault" (it does ``detail``,
     "accept" or "reject", and is wrong: its answer is recorded, and a subject may accept or refuse).
     """
 
-    kind: Literal["accept", "reject", "either", "observe", "unsupported", "crash", "timeout", "memory", "error", "fault"]
+    kind: Literal["accept", "reject", "either", "near", "observe", "unsupported", "crash", "timeout", "memory", "error", "fault"]
     detail: str = ""
 
 

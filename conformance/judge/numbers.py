@@ -182,10 +182,11 @@ def _inputs(inputs: Floats | None, row: int, elements: tuple[int, ...]) -> str |
 
 def float_text(value: np.float32) -> str:
     """Give a float32 so that it reads back to the same bits, with its bits."""
-    return f"{float(value):.9g} ({_hex_bits(value)})"
+    return f"{float(value):.9g} ({hex_bits(value)})"
 
 
-def _hex_bits(value: np.float32) -> str:
+def hex_bits(value: np.float32) -> str:
+    """Give the bits of a float32 as ``0x3f800000``."""
     return f"0x{int(np.float32(value).view(np.uint32)):08x}"
 
 
@@ -234,7 +235,7 @@ def _float_divergence(
     row, column = divmod(index, shape.width)
     distance = int(ulp_distances(expected[index : index + 1], found[index : index + 1])[0])
     is_element = shape.width == shape.cols and shape.op.startswith("dequantize")
-    bits = FloatBits(_hex_bits(expected[index]), _hex_bits(found[index]), distance if distance >= 0 else None)
+    bits = FloatBits(hex_bits(expected[index]), hex_bits(found[index]), distance if distance >= 0 else None)
     return Divergence(
         signature=_signature(shape, "bits", kind),
         op=shape.op,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
+import numpy as np
 
 from conformance.cases.model import Case, Expect
 from conformance.errors import ConfigurationError
@@ -16,6 +17,7 @@ from conformance.judge.golden import GoldenAnswer, GoldenStore, record_answer
 from conformance.judge.measure import Given, Measure, differences
 from conformance.judge.numbers import Shape
 from conformance.judge.output import MAX_RANGES, Bytes, GoldenOutput, canonical, condense
+from conformance.judge.rounding import Sums, compare_sums
 from conformance.judge.verdict import Bench, StepVerdict, is_determined, judge_authority, judge_subject
 from conformance.outcomes import Ok, Outcome
 from conformance.report.events import CaseResult
@@ -23,7 +25,7 @@ from conformance.run.participants import Member, Reply, golden_measure
 from conformance.run.prepare import Locate, Prepared, prepare
 from conformance.run.result import Tally
 from conformance.run.scratch import writing_to
-from conformance.run.steps import Step, block_steps, file_steps, step_op
+from conformance.run.steps import Step, block_steps, file_steps, multiplied, step_op
 from conformance.values import Header
 
 # Whose tensor directory and whose quantized blocks lead, where the profile's authority has none.
@@ -100,6 +102,8 @@ class Execution:
         self.without_directory: set[str] = set()
         # By step and by participant: the quantized blocks that later steps take in.
         self.blocks: dict[tuple[str, str], Path] = {}
+        # By step: the authorities' answers, since sums in another order are held to those in order.
+        self.measures: dict[str, dict[str, Measure]] = {}
         self.prepared = Prepared()
 
     def __enter__(self) -> Execution:
@@ -155,7 +159,7 @@ class Execution:
                 )
             else:
                 replies[member.name] = self._ask(member, step)
-        measures = self._measures(step, replies)
+        measures = self.measures[step.name] = self._measures(step, replies)
         self._note_directory(step, measures)
         for member in self.members:
             if member.name in replies:
@@ -223,10 +227,10 @@ class Execution:
     def _judge(self, member: Member, step: Step, reply: Reply, measures: dict[str, Measure]) -> None:
         given = Given(reply.outcome, member.view(step.op), reply.output)
         if member.is_authority:
-            verdict = self._judge_authority(member, step, given)
+            verdict = self._near(member, step, given, self._judge_authority(member, step, given))
             self.tallies[member.name].add(step, reply, verdict, {})
             return
-        verdict = self._judge_subject(member, step, given, measures)
+        verdict = self._near(member, step, given, self._judge_subject(member, step, given, measures))
         if verdict.same and step.op == "quantize" and reply.output_path is not None:
             self.blocks.setdefault((step.name, member.name), reply.output_path)
         self.tallies[member.name].add(step, reply, verdict, self._agreement(step, given, measures))
@@ -238,6 +242,21 @@ class Execution:
         recorded = golden_measure(self.setting.store, self.case, member.name, step.name)
         shape = self._shape(step, f"recorded {member.name}", member)
         return judge_authority(step.asked, step.kind_name, expects, given, recorded, shape)
+
+    def _near(self, member: Member, step: Step, given: Given, verdict: StepVerdict) -> StepVerdict:
+        """Hold sums that may be added in another order to the ones in order; ``verdict`` is what is known without them."""
+        judge = member.name if member.is_authority else self._profile(member)
+        weights = self._source(member, step)
+        if verdict.divergences or verdict.skipped or weights is None or given.output is None:
+            return verdict
+        if not any(expect.kind == "near" for expect in self._expects(judge, step)):
+            return verdict
+        measure = self.measures[step.op].get(judge)
+        if measure is None or not isinstance(measure.output, np.ndarray):
+            return StepVerdict([], skipped=f"no sums of {judge} in order to hold {step.asked} to")
+        sums = Sums(step.asked, judge, measure.output.view(np.float32), given.output.view(np.float32))
+        found, ulps = compare_sums(multiplied(step, weights), sums)
+        return StepVerdict([found] if found else [], same=found is None, told=f"at most {ulps} ulps from the sums in order")
 
     def _kept(self, step: Step, output: Bytes | None) -> GoldenOutput | None:
         if output is None:

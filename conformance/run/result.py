@@ -14,6 +14,7 @@ from conformance.cases.fieldmap import Field
 from conformance.cases.model import BlocksInput, Case, DotInput, Expect, FileInput, ModelInput, RowsInput
 from conformance.judge.divergence import Divergence, HexLine
 from conformance.judge.hexdump import dump_file
+from conformance.judge.signature import Signature
 from conformance.judge.verdict import StepVerdict, expectation_text
 from conformance.outcomes import Crash, Error, Ok, Outcome, Protocol, Reject, Unsupported, outcome_name
 from conformance.report.events import Agreement, Answered, CaseResult, Counts, OpCount, VerdictName
@@ -82,7 +83,8 @@ class Tally:
         if divergence.signature in self.divergences or len(self.divergences) >= KEPT_DIVERGENCES:
             return
         where = f"{step.name}: " if step.name != step.asked else ""
-        at = None if step.has_output and self.is_file else divergence.at  # an offset in an output is none in the file
+        # Of a refusal or a death the place is one in the file, which a report on an output would call the output's.
+        at = divergence.at if not step.has_output or Signature.of(divergence.signature).of_values else None
         field = f"data[{step.tensor_index}]" if step.tensor_bytes is not None and self.is_file else divergence.field
         self.divergences[divergence.signature] = msgspec.structs.replace(
             divergence, summary=where + divergence.summary, at=at, field=field
@@ -95,14 +97,15 @@ class Tally:
         room = KEPT_DIFFERENT if verdict.divergences else KEPT_ANSWERS
         if len(self.answers) >= room:
             return
-        self.answers.append(_answered(self.who, step, reply.outcome, reply, verdict.same))
+        answered = _answered(self.who, step, reply.outcome, reply, verdict.same)
+        self.answers.append(msgspec.structs.replace(answered, value=", ".join(filter(None, (answered.value, verdict.told)))))
         self.answers += [_answered(name, step, outcome, None, same) for name, (outcome, same) in others.items()]
 
     def result(self, profile: str, prepared: Prepared, command: str) -> CaseResult:
         """Give the event of this participant; known divergences are not told from others yet."""
         located = tuple(locate(divergence, self.case, prepared) for divergence in self.divergences.values())
         verdict = self._verdict()
-        marks = [divergence.at for divergence in located if divergence.at is not None]
+        marks = [mark for divergence in located if (mark := file_offset(divergence, prepared)) is not None]
         return CaseResult(
             case=self.case.id,
             who=self.who,
@@ -189,9 +192,17 @@ def header_line(header: Header) -> str:
 
 
 def locate(divergence: Divergence, case: Case, prepared: Prepared) -> Divergence:
-    """Add the file offset and the bytes around it, where the input is a file that the builder made."""
+    """Add where in the file it is and the bytes around, where the input is a file that the builder made.
+
+    ``at`` of a difference in an output stays the output's own offset: the file shows where its tensor's bytes stand.
+    """
     if prepared.fields is None or prepared.data is None:
         return divergence
+    if not _is_header_op(divergence):
+        mark = file_offset(divergence, prepared)
+        if mark is None or divergence.hexdump:
+            return divergence
+        return msgspec.structs.replace(divergence, hexdump=dump_file(prepared.data, prepared.fields, mark=mark, limit=12))
     path, at = divergence.field, divergence.at
     if path is None and at is None:
         path = next(iter(patched(case)), None) or _place_of_class(divergence, prepared)
@@ -201,6 +212,18 @@ def locate(divergence: Divergence, case: Case, prepared: Prepared) -> Divergence
     offset = field.offset if at is None else at
     dump = dump_file(prepared.data, prepared.fields, mark=offset, limit=12)
     return msgspec.structs.replace(divergence, field=path or field.path, at=offset, hexdump=dump)
+
+
+def file_offset(divergence: Divergence, prepared: Prepared) -> int | None:
+    """Give the offset in the file that a divergence is about, None where it is about none."""
+    if _is_header_op(divergence):
+        return divergence.at
+    field = _find(prepared, divergence.field) if divergence.field and prepared.fields is not None else None
+    return None if field is None else field.offset + (divergence.at or 0)
+
+
+def _is_header_op(divergence: Divergence) -> bool:
+    return divergence.op in {"header", "load"}
 
 
 # Where the fault of a reject class stands, whatever the file.

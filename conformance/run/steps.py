@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
+import numpy as np
 
 from conformance.cases.model import Case
 from conformance.ggml_types import BY_ID, BY_NAME, GgmlType
+from conformance.judge.rounding import Product
 from conformance.report.events import Counts
 from conformance.run.prepare import Prepared
 from conformance.subjects.protocol import (
@@ -143,6 +145,13 @@ def _block_request(step: Step, source: str, out: str) -> Request:
         return DequantizeRequest(seq=0, type=kind, rows=rows, cols=cols, input=source, out=out)
     product = MatvecRequest if step.op == "matvec" else DotRequest
     return product(seq=0, type=kind, rows=rows, cols=cols, weights=source, x=str(step.x), variant=step.variant, out=out)
+
+
+def multiplied(step: Step, weights: Path) -> Product:
+    """Give what a step multiplies."""
+    numbers, x = step.numbers, step.x
+    assert numbers is not None and x is not None  # noqa: S101 - a product has both
+    return Product(numbers.kind, weights, numbers.rows, numbers.cols, np.fromfile(x, np.float32).reshape(-1, numbers.cols))
 
 
 def block_steps(case: Case, prepared: Prepared) -> Iterator[Step]:

@@ -135,6 +135,22 @@ def test_an_op_speaks_for_its_variants_unless_they_are_named(tmp_path: Path) -> 
     assert named["gguf-py"] == {"dot": ACCEPT, "dot:simd": ACCEPT}
 
 
+@pytest.mark.parametrize(
+    ("ask", "expect", "says"),
+    [
+        ("[dot]", "{dot: near}", "`dot` cannot be `near`"),
+        ("['dot:simd']", "{'dot:simd': near}", "`dot:simd` has nothing to be near to"),
+        ("['dot:simd', dot]", "{'dot:simd': near, dot: accept}", "`dot:simd` has nothing to be near to"),
+    ],
+)
+def test_near_is_for_sums_after_those_in_order(tmp_path: Path, ask: str, expect: str, says: str) -> None:
+    one = "{random: {seed: 1, blocks: 1}}"
+    problem = failure(
+        tmp_path, f"    type: Q8_0\n    weights: {one}\n    x: {one}\n    ask: {ask}\n    expect: {{llama.cpp: {expect}}}\n"
+    )
+    assert says in str(problem)
+
+
 def test_an_anchor_may_be_used_again(tmp_path: Path) -> None:
     cases = load(tmp_path, f"  a: {{build: &same {{kv: []}}, expect: {ALL}}}\n  b: {{build: *same, expect: {ALL}}}\n")
     assert [case.input for case in cases] == [FileInput({"kv": []})] * 2

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 
 from conformance.ggml_types import BY_NAME
 from conformance.judge.exact import iq, k_quants, simple
-from conformance.judge.exact.formula import function, names, substituted
+from conformance.judge.exact.formula import function, magnitude, names, substituted
 from conformance.judge.exact.model import Block, Model
-from conformance.judge.exact.real import F32, Real, float32_bits, real, text
+from conformance.judge.exact.real import F32, Real, double, float32_bits, real, text
 from conformance.judge.layouts import FIELDS
 
 MODELS: dict[str, Model] = {**simple.MODELS, **k_quants.MODELS, **iq.MODELS}
@@ -36,6 +36,24 @@ def exact_dequantize(type_name: str, block: bytes) -> list[int]:
         key = tuple([operands[name] for name in needed])
         if key not in known:
             known[key] = float32_bits(_evaluate(model, operands))
+        values.append(known[key])
+    return values
+
+
+def exact_magnitudes(type_name: str, block: bytes) -> list[float]:
+    """Give for each element of one block the sum of the magnitudes of its formula's terms, as a double.
+
+    Raises ValueError as ``exact_dequantize`` does.
+    """
+    model, fields = _model(type_name), _fields(type_name, block)
+    function_of, needed = magnitude(model.formula), names(model.formula)
+    known: dict[tuple[int, ...], float] = {}
+    values = []
+    for element in range(BY_NAME[type_name].block):
+        operands = model.operands(fields, element)
+        key = tuple([operands[name] for name in needed])
+        if key not in known:
+            known[key] = double(function_of({name: _read(model, name, operands[name]) for name in needed}))
         values.append(known[key])
     return values
 

@@ -23,6 +23,16 @@ def names(formula: str) -> tuple[str, ...]:
 
 
 @cache
+def magnitude(formula: str) -> Function:
+    """Give the function from the values of a formula's names to the sum of the magnitudes of its terms: differences are added.
+
+    With ``d * q - m`` that is ``|d| * |q| + |m|``: what errors of rounding are measured by. Raises ValueError as ``function`` does.
+    """
+    sized = function(formula.replace("-", "+"))
+    return lambda values: sized({name: value._replace(negative=False) for name, value in values.items()})
+
+
+@cache
 def function(formula: str) -> Function:
     """Give the function from the values of a formula's names to its exact value: no operation rounds.
 

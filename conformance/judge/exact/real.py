@@ -72,6 +72,13 @@ def minus(a: Real, b: Real) -> Real:
     return plus(a, b._replace(negative=not b.negative))
 
 
+def double(x: Real) -> float:
+    """Give the nearest double; what a block holds, and sums and products of it, are far within its range."""
+    if x.special:
+        return float(x.special) * (-1 if x.negative else 1)
+    return float(-x.mantissa if x.negative else x.mantissa) * 2.0**x.exponent
+
+
 def float32_bits(x: Real) -> int:
     """Round to the nearest float32, ties to even; beyond the largest one, by half a step or more, it is infinity.
 
