@@ -25,6 +25,9 @@ TRACEBACK_VARIABLE = "GGUF_CONFORMANCE_TRACEBACK"
 class _Group(click.Group):
     """Shows commands in the order in which a user meets them."""
 
+    # Whether the process is this command's: the entry point gives no arguments, who calls from a program of his own does.
+    alone = False
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Give the commands in the order of their declaration."""
         del ctx
@@ -32,6 +35,7 @@ class _Group(click.Group):
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run as click does, with streams that may break."""
+        self.alone = not args and not kwargs
         try:
             with sound_streams():
                 return super().main(*args, **kwargs)
@@ -154,10 +158,19 @@ def run(folder: Path | None, no_report: bool, by_type: bool, color: str, **optio
     from conformance.commands import run_command
     from conformance.run.setup import Options
 
+    _expect_subjects()
     target = None if no_report else folder or _default_folder()
     options["subjects"] = tuple(options["subjects"])
     options["select"] = tuple(options["select"])
     return run_command(Options(**options), target, color, by_type=by_type, fresh=folder is None)
+
+
+def _expect_subjects() -> None:
+    """Prepare the process for what subjects may leave behind, if it is ours."""
+    from conformance.subjects.guard import GUARD
+
+    if main.alone:
+        GUARD.own_process()
 
 
 def _default_folder() -> Path:
@@ -196,6 +209,7 @@ def sweep(folder: Path | None, types: tuple[str, ...], blocks: int, seed: int, c
     from conformance.run.setup import Options
     from conformance.sweep import Sweep, names
 
+    _expect_subjects()
     target = folder or fresh_folder(_default_folder())
     cases = Sweep(names(types), blocks, seed).write(target / "declared")
     options["subjects"] = tuple(options["subjects"])
@@ -240,6 +254,7 @@ def explain(case: str, subjects: tuple[str, ...], color: str, **options: Any) ->
     from conformance.commands import explain_command
     from conformance.run.setup import Options
 
+    _expect_subjects()
     return explain_command(Options(subjects or ("impl",), (case,), jobs=1, **options), color)
 
 
@@ -257,6 +272,7 @@ def record(select: tuple[str, ...], cases: Path | None) -> int:
     from conformance.commands import record_command
     from conformance.run.setup import Options
 
+    _expect_subjects()
     return record_command(Options((), select, "live", cases=cases))
 
 

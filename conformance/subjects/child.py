@@ -17,6 +17,7 @@ import psutil
 
 from conformance.subjects.guard import GUARD
 from conformance.subjects.memory import process_tree
+from conformance.subjects.strays import VARIABLE, kill_marked, next_mark
 
 STDERR_TAIL = 4096
 CLOSED_GRACE = 1.0  # seconds between the end of stdout and the end of the process
@@ -33,7 +34,8 @@ class Child:
     """
 
     def __init__(self, command: Sequence[str], env: Mapping[str, str], cap: int) -> None:
-        self._popen = _start(command, env)
+        self._mark = next_mark()
+        self._popen = _start(command, {**env, VARIABLE: self._mark})
         self.pid = self._popen.pid
         GUARD.add(self.pid)
         _no_core_dump(self.pid)
@@ -201,6 +203,7 @@ class Child:
         # A process inside a system call that cannot be interrupted outlives SIGKILL; the run goes on without waiting for it.
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._popen.wait(5)
+        kill_marked(self._mark)
         GUARD.remove(self.pid)
         self._selector.close()
         for pipe in self._stdin, self._stdout, self._stderr:

@@ -2,7 +2,7 @@
 
 A subject that reads its stdin sees it close and ends; one that hangs would stay. The guard is a shell in a session of its own that
 holds the read end of a pipe: when the harness is gone, however it went, the pipe closes and the guard kills the
-process groups that are still noted.
+process groups that are still noted, and what has left them but still carries the mark of this harness's subjects.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import atexit
 import contextlib
 import subprocess
 import threading
+
+from conformance.subjects.strays import TOKEN, VARIABLE, adopt_orphans, children, kill_children
 
 _SCRIPT = """
 trap '' HUP INT TERM
@@ -24,6 +26,10 @@ while read -r sign group; do
   esac
 done
 for one in $live; do kill -9 "-$one" 2>/dev/null; done
+for file in $(grep -lF "$1" /proc/[0-9]*/environ 2>/dev/null); do
+  stray=${file#/proc/}
+  kill -9 "${stray%/environ}" 2>/dev/null
+done
 """
 
 
@@ -34,6 +40,7 @@ class Guard:
         self._lock = threading.Lock()
         self._groups: set[int] = set()
         self._shell: subprocess.Popen[bytes] | None = None
+        self._spared: set[int] | None = None
 
     @property
     def pid(self) -> int | None:
@@ -52,12 +59,19 @@ class Guard:
             self._groups.discard(group)
             self._tell(f"- {group}\n")
 
+    def own_process(self) -> None:
+        """Take this process as one that has no children but those it has now and those that subjects leave behind."""
+        self._spared = children()
+        adopt_orphans()
+
     def stop(self) -> None:
-        """End the guard; groups that are still noted are killed."""
+        """End the guard; groups that are still noted are killed, and in a process of our own all that is left."""
         with self._lock:
             if self._shell is not None:
                 self._shell.communicate()
                 self._shell = None
+            if self._spared is not None:
+                kill_children(self._spared)
 
     def _tell(self, line: str) -> None:
         if self._shell is None or self._shell.poll() is not None:
@@ -69,7 +83,7 @@ class Guard:
 
     def _start(self) -> None:
         self._shell = subprocess.Popen(
-            ["/bin/sh", "-c", _SCRIPT],
+            ["/bin/sh", "-c", _SCRIPT, "guard", f"{VARIABLE}={TOKEN}"],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -142,6 +142,37 @@ def test_a_run_that_is_to_outlive_its_terminal_does(bench: Bench, tmp_path: Path
         signal.signal(signal.SIGHUP, before)
 
 
+DAEMON = """
+import os, shutil, sys
+from impl.serve import main
+from impl.subject import Subject
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.execve(shutil.which("sleep"), [sys.argv[1], "600"], {})
+    os._exit(0)
+os.wait()
+sys.exit(main(Subject(), sys.argv[2:]))
+"""
+
+
+def test_the_command_leaves_no_daemon_even_one_that_threw_its_environment_away(bench: Bench, tmp_path: Path) -> None:
+    name = f"sleep-{tmp_path.name}-{os.getpid()}"
+    (tmp_path / "daemon.py").write_text(DAEMON)
+    (tmp_path / "adapter.yaml").write_text(f'name: d\nlanguage: p\ncommand: ["{{python}}", "{{dir}}/daemon.py", {name}]\n')
+    process = _start(bench, tmp_path, tmp_path / "out")
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, out + err
+    assert not [one for one in psutil.process_iter() if _command(one)[:1] == [name]]
+
+
+def _command(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
+
+
 def _scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder for temporary files that what is started from now on inherits."""
     folder = tmp_path / "scratch"

@@ -14,6 +14,7 @@ import show
 OK = "ok"
 TRANSIENT = {
     "abort": "crash SIGABRT",
+    "daemon": OK,
     "close-stdout": "protocol: closed its stdin or stdout",
     "eat-memory": "memory",
     "endless-line": "protocol: a line longer than",

@@ -89,6 +89,17 @@ def test_a_killed_harness_leaves_no_subject(end, mark):
     assert wait_until(lambda: not carriers(mark))
 
 
+def test_a_killed_harness_leaves_no_daemon(mark, monkeypatch):
+    monkeypatch.setenv("FAKE_SEQ", "2")
+    script = HARNESS.replace("hang-stubborn", "daemon").replace("subject.ask(header(), time=600)", "sys.stdin.read()")
+    harness = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert harness.stdout.readline() == b"asked\n"
+    assert len(carriers(mark)) >= 5  # harness, guard, fake, its reference, the daemon
+    harness.kill()
+    harness.communicate()
+    assert wait_until(lambda: not carriers(mark))
+
+
 @pytest.fixture
 def sleepers():
     started = [subprocess.Popen([shutil.which("sleep"), "60"], start_new_session=True) for _ in range(3)]
