@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import quote
 
 from conformance.cases.model import Case
 from conformance.judge.golden import GoldenStore
@@ -57,7 +58,7 @@ class Member:
 
     def ask(self, step: Step, case: Case, path: Path | None, source: Path | None, folder: Path) -> Reply:
         """Put the step's request to the process; an answer without its output is a breach of the protocol."""
-        out = folder / f"{self.name.replace('/', '_')}-{step.op}.out"
+        out = folder / f"{quote(self.name, safe='')}-{step.op}.out"
         out.unlink(missing_ok=True)
         wanted = (step.numbers.output_bytes if step.numbers else step.tensor_bytes) or 0
         require_room(folder, wanted)

@@ -27,6 +27,10 @@ AUTHORITIES_FOLDER = Path(__file__).parent / "authorities"
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 _UNITS = {"": 1, "B": 1, "KiB": KIB, "MiB": MIB, "GiB": GIB}
+# Of a name are made the names of files.
+_LONGEST_NAME = 64
+_LARGEST_LIMIT = 1e18
+_TEXT = "It must be text that UTF-8 can hold, without NUL."
 _SIZE = re.compile(r"(\d+)\s*([A-Za-z]*)")
 _PLACEHOLDER = re.compile(r"(?<!\$)\{(\w*)\}")  # not the shell's ${NAME}
 
@@ -107,14 +111,12 @@ class _Document:
         return ConfigurationError(message, where=f"{self.source}:{line}" if line else str(self.source), hint=hint)
 
     def _parse(self, text: str) -> dict[str, Any]:
-        loader = yaml.SafeLoader(text)
         try:
+            loader = yaml.SafeLoader(text)
             root = loader.get_single_node()
             data = loader.construct_document(root) if root is not None else None
-        except yaml.YAMLError as error:
+        except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: of what is no date or number, but tagged so
             raise self._not_yaml(error) from None
-        finally:
-            loader.dispose()
         if not isinstance(root, yaml.MappingNode) or not isinstance(data, dict):
             raise self.error(
                 f"a manifest is a mapping of keys, not {_kind(data)}", hint="Start with `name:`, `language:` and `command:`."
@@ -122,10 +124,10 @@ class _Document:
         self._note_lines(root, "")
         return data
 
-    def _not_yaml(self, error: yaml.YAMLError) -> ConfigurationError:
+    def _not_yaml(self, error: Exception) -> ConfigurationError:
         mark = getattr(error, "problem_mark", None)
         where = f"{self.source}:{mark.line + 1}:{mark.column + 1}" if mark else str(self.source)
-        problem = getattr(error, "problem", None) or str(error)
+        problem = "nested too deep" if isinstance(error, RecursionError) else getattr(error, "problem", None) or _first_line(error)
         return ConfigurationError(f"not YAML: {problem}", where=where, hint="Quote text that holds `:`, `{`, `#` or `%`.")
 
     def _note_lines(self, node: yaml.MappingNode, prefix: str) -> None:
@@ -150,6 +152,10 @@ def _read(source: Path) -> str:
         raise ConfigurationError(f"cannot read the manifest: {error.strerror}", where=str(source), hint=hint) from None
 
 
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
+
+
 def _kind(data: object) -> str:
     return {type(None): "empty", list: "a list", str: "text"}.get(type(data), "a single value")
 
@@ -172,9 +178,39 @@ def _read_written(document: _Document) -> _Written:
         if field.required and field.name not in data:
             raise document.error(f"the key `{field.name}` is missing", hint=f"Add `{field.name}:`.")
     try:
-        return msgspec.convert(data, _Written)
+        written = msgspec.convert(data, _Written)
     except msgspec.ValidationError as error:
         raise _wrong_value(document, str(error)) from None
+    _check_texts(document, data, "")
+    _check_names(document, written)
+    return written
+
+
+def _check_texts(document: _Document, value: object, path: str) -> None:
+    """Refuse text that the system takes for nothing: no word, variable or path can hold it."""
+    if isinstance(value, str):
+        sign = next((sign for sign in value if sign == "\0" or "\ud800" <= sign <= "\udfff"), None)
+        if sign is not None:
+            raise document.error(f"`{path}`: {value[:80]!a} holds {sign!a}", key=_known_key(document, path), hint=_TEXT)
+    elif isinstance(value, dict):
+        for key, part in value.items():
+            _check_texts(document, key, f"{path}.{ascii(key)[1:-1]}".strip("."))
+            _check_texts(document, part, f"{path}.{key}".strip("."))
+    elif isinstance(value, list):
+        for index, part in enumerate(value):
+            _check_texts(document, part, f"{path}[{index}]")
+
+
+def _check_names(document: _Document, written: _Written) -> None:
+    name = written.name
+    if not (name.isprintable() and name.strip() == name and 0 < len(name.encode()) <= _LONGEST_NAME):
+        hint = f"A name is 1 to {_LONGEST_NAME} bytes of signs that can be printed, with no space around it."
+        raise document.error(f"`name`: {name[:80]!a} is no name", key="name", hint=hint)
+    for variable in written.env:
+        if not variable or "=" in variable:
+            raise document.error(
+                f"`env`: {variable!r} is no variable's name", key="env", hint="A name is not empty and has no `=`."
+            )
 
 
 def _wrong_value(document: _Document, message: str) -> ConfigurationError:
@@ -183,11 +219,17 @@ def _wrong_value(document: _Document, message: str) -> ConfigurationError:
     value: Any = document.data
     for part in key.split("."):
         value = value.get(part) if isinstance(value, dict) else None
-    shown = f", got {value!r}" if value is not None and "got" not in problem else ""
-    known = next((k for k in (key, re.split(r"[.\[]", key)[0]) if k in document.lines), "")
+    shown = f", got {value!r:.80}" if value is not None and "got" not in problem else ""
     return document.error(
-        f"`{key}`: {problem[:1].lower()}{problem[1:]}{shown}", key=known, hint="See docs/protocol.md, `Manifest`."
+        f"`{key}`: {problem[:1].lower()}{problem[1:]}{shown}",
+        key=_known_key(document, key),
+        hint="See docs/protocol.md, `Manifest`.",
     )
+
+
+def _known_key(document: _Document, path: str) -> str:
+    """Give the key, of those whose lines are known, that ``path`` is or is in."""
+    return next((key for key in (path, re.split(r"[.\[]", path)[0]) if key in document.lines), "")
 
 
 def parse_size(value: int | str) -> int:
@@ -195,9 +237,11 @@ def parse_size(value: int | str) -> int:
 
     Raises ValueError, with the admissible units in its message.
     """
-    match = _SIZE.fullmatch(str(value).strip())
+    if isinstance(value, int):
+        return value
+    match = _SIZE.fullmatch(value.strip())
     if match is None or match[2] not in _UNITS:
-        raise ValueError(f"{value!r} is no size in bytes; write an integer, or one with KiB, MiB or GiB, such as 512MiB")
+        raise ValueError(f"{value[:40]!r} is no size in bytes; write an integer, or one with KiB, MiB or GiB, such as 512MiB")
     return int(match[1]) * _UNITS[match[2]]
 
 
@@ -207,10 +251,10 @@ def _limits(document: _Document, written: _WrittenLimits) -> SubjectLimits:
         key = f"limits.{name}"
         try:
             given[name] = parse_size(value) if name in ("memory", "line") else float(value)
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:
             raise document.error(f"`{key}`: {error}", key=key) from None
-        if not 0 < given[name] < float("inf"):
-            raise document.error(f"`{key}` is {value}", key=key, hint="A limit is a positive number.")
+        if not 0 < given[name] < _LARGEST_LIMIT:
+            raise document.error(f"`{key}` is {value}", key=key, hint=f"A limit is a number above 0 and below {_LARGEST_LIMIT:g}.")
     return SubjectLimits(**given)
 
 
@@ -244,12 +288,12 @@ class _Words:
 
 def _divergences(document: _Document, written: str | None) -> Path | None:
     path = document.source.parent / (written or "divergences.yaml")
-    if path.is_file():
+    if _there(path) and path.is_file():
         return path
     if written is None:
         return None
     hint = "Make the file, or leave the key out: `divergences.yaml` beside the manifest is found without it."
-    raise document.error(f"`divergences`: no file {path}", key="divergences", hint=hint)
+    raise document.error(f"`divergences`: no file {str(path)[:400]}", key="divergences", hint=hint)
 
 
 def load_manifest(path: Path | str, *, check_command: bool = True) -> Manifest:
@@ -290,14 +334,23 @@ def require_command(manifest: Manifest) -> None:
     if shutil.which(program, path=manifest.environment.get("PATH")) is None:
         raise ConfigurationError(f"subject {manifest.name}: {_why_not(program)}", where=str(manifest.source), hint=hint)
     for word in manifest.command[1:]:
-        if word.startswith(f"{manifest.folder}{os.sep}") and not Path(word).exists():
+        if word.startswith(f"{manifest.folder}{os.sep}") and not _there(Path(word)):
             raise ConfigurationError(f"subject {manifest.name}: {word} does not exist", where=str(manifest.source), hint=hint)
 
 
 def _why_not(program: str) -> str:
     if os.sep not in program:
         return f"the command `{program}` is not on PATH"
-    return f"{program} is not an executable file" if Path(program).exists() else f"{program} does not exist"
+    return f"{program} is not an executable file" if _there(Path(program)) else f"{program[:400]} does not exist"
+
+
+def _there(path: Path) -> bool:
+    """Say whether something stands there; a name that no file system takes (too long) is not there."""
+    try:
+        path.stat()
+    except OSError:
+        return False
+    return True
 
 
 def known_names() -> dict[str, Path]:

@@ -14,6 +14,8 @@ from conformance.subjects.child import CLOSED_GRACE, Child
 from conformance.subjects.manifest import Manifest, require_command
 from conformance.subjects.protocol import Request
 
+_COMMAND_SHOWN = 1000
+
 
 class Answer(msgspec.Struct, frozen=True):
     """What came of one request.
@@ -46,9 +48,15 @@ def begin(manifest: Manifest, command: Sequence[str]) -> Child:
     try:
         return Child(command, manifest.environment, manifest.limits.line)
     except OSError as error:
-        message = f"subject {manifest.name}: cannot start `{shlex.join(command)}`: {error.strerror}"
+        message = f"subject {manifest.name}: cannot start `{shown_command(command)}`: {error.strerror}"
         hint = f"Build it again: {manifest.build_hint}" if manifest.build else "Check `command` in the manifest."
         raise ConfigurationError(message, where=str(manifest.source), hint=hint) from None
+
+
+def shown_command(command: Sequence[str]) -> str:
+    """Give the command as a shell takes it, a long one by its beginning."""
+    words = shlex.join(command)
+    return words if len(words) <= _COMMAND_SHOWN else f"{words[:_COMMAND_SHOWN]}... ({len(words)} characters)"
 
 
 def fault(child: Child) -> Crash | Protocol:
@@ -66,7 +74,7 @@ def hello_error(
     """Say in one message which subject gave no proper hello, what came instead, and what to do."""
     again = f" in {restarts} successive restarts" if restarts else ""
     said = f"\n  stderr ends: {excerpt(stderr_tail[-180:].strip().encode())}" if stderr_tail.strip() else ""
-    message = f"subject {manifest.name}: no hello{again}: {_story(outcome)}\n  command: {shlex.join(command)}{said}"
+    message = f"subject {manifest.name}: no hello{again}: {_story(outcome)}\n  command: {shown_command(command)}{said}"
     return ConfigurationError(message, where=str(manifest.source), hint=_advice(manifest, outcome))
 
 

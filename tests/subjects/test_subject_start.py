@@ -47,3 +47,12 @@ def test_a_file_that_cannot_be_executed_is_said_to_be_one(make, tmp_path):
     manifest = make("", command='["{dir}/program"]')
     with pytest.raises(ConfigurationError, match=r"cannot start `.*program`: Exec format error"):
         asked(manifest)
+
+
+def test_a_command_that_is_too_long_is_told_by_its_beginning(make):
+    long = "a" * 3_000_000
+    with pytest.raises(
+        ConfigurationError, match=r"cannot start `\S+ a+\.\.\. \(30000\d\d characters\)`: Argument list too long"
+    ) as raised:
+        asked(make("", command=f'["{{python}}", "{long}"]'))
+    assert len(raised.value.message) < 1200
