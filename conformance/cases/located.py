@@ -12,8 +12,13 @@ from typing import Any
 import yaml
 
 from conformance.errors import ConfigurationError
+from conformance.regular import read_regular
 
 _LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+# A case is nested some ten levels deep; what is nested deeper than this is a mistake, and would exhaust the stack.
+MAX_DEPTH = 100
+# Nodes that aliases may stand for in all: aliases of aliases grow without bound.
+MAX_REPEATED = 100_000
 _PLAIN_TAGS = {"tag:yaml.org,2002:str", "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"}
 
 
@@ -41,7 +46,7 @@ def read_yaml(path: Path) -> LocatedDict:
     """Read the mapping in ``path``; scalars are text.
 
     Raises ConfigurationError for a file that cannot be read, is not YAML, is empty or is no mapping, for a key that
-    comes twice, and for tags and anchors that contain themselves.
+    comes twice, for tags, for anchors that contain themselves or are repeated beyond measure, and for nesting without end.
     """
     node = _compose(path)
     if node is None:
@@ -55,7 +60,9 @@ def read_yaml(path: Path) -> LocatedDict:
 def _compose(path: Path) -> yaml.Node | None:
     """Parse ``path`` into nodes, which carry their marks."""
     try:
-        node: yaml.Node | None = yaml.compose(path.read_text("utf-8"), Loader=_LOADER)
+        node: yaml.Node | None = yaml.compose(read_regular(path).decode("utf-8"), Loader=_LOADER)
+    except RecursionError as error:
+        raise ConfigurationError("nested too deeply", where=str(path), hint=f"write at most {MAX_DEPTH} levels") from error
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"cannot read the file: {error}", where=str(path), hint="it must be UTF-8 text") from error
     except yaml.YAMLError as error:
@@ -72,6 +79,8 @@ class _Builder:
     def __init__(self, file: str) -> None:
         self._file = file
         self._open: set[int] = set()
+        self._built: set[int] = set()
+        self._repeated = 0
 
     def plain(self, node: yaml.Node) -> Any:
         """Give the tree below ``node``."""
@@ -81,10 +90,21 @@ class _Builder:
             return node.value
         if id(node) in self._open:
             raise self._error(node, "an anchor contains itself", "write the value out")
+        self._count(node)
         self._open.add(id(node))
         tree = self._mapping(node) if isinstance(node, yaml.MappingNode) else self._sequence(node)
         self._open.discard(id(node))
         return tree
+
+    def _count(self, node: yaml.Node) -> None:
+        """Refuse nesting and repetition without end: a few lines of aliases may stand for more than fits into memory."""
+        if len(self._open) >= MAX_DEPTH:
+            raise self._error(node, f"nested more than {MAX_DEPTH} levels deep", "write it flatter")
+        if id(node) in self._built:
+            self._repeated += 1 + len(node.value)
+        self._built.add(id(node))
+        if self._repeated > MAX_REPEATED:
+            raise self._error(node, f"aliases stand for more than {MAX_REPEATED:,} values", "write out what is meant")
 
     def _mapping(self, node: yaml.MappingNode) -> LocatedDict:
         result = LocatedDict(self._file, _line(node))

@@ -16,6 +16,7 @@ from conformance.judge.golden_check import answer_faults
 from conformance.judge.headers import LONG_ARRAY, ArrayDigests, digest_array
 from conformance.judge.output import GoldenOutput
 from conformance.outcomes import Crash, Ok, Outcome
+from conformance.regular import read_regular
 from conformance.subjects.protocol import View
 from conformance.values import Header
 
@@ -116,7 +117,7 @@ class _Cases(msgspec.Struct):
 def _where(path: Path) -> str:
     """Name the case of which the answers are not in the form of a golden file; empty where it is not that."""
     try:
-        raw = msgspec.json.decode(path.read_bytes(), type=_Cases)
+        raw = msgspec.json.decode(read_regular(path), type=_Cases)
     except (OSError, msgspec.DecodeError, RecursionError):
         return ""
     for key, answers in raw.cases.items():
@@ -148,7 +149,7 @@ class GoldenStore:
         if not path.exists():
             return None
         try:
-            golden = msgspec.json.decode(path.read_bytes(), type=GoldenFile)
+            golden = msgspec.json.decode(read_regular(path), type=GoldenFile)
         except (OSError, msgspec.DecodeError, RecursionError) as problem:
             raise self._broken(path, f"golden answers cannot be read: {_where(path)}{problem}") from problem
         if golden.format != FORMAT:

@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 import yaml
 
+from conformance.cases.located import read_yaml
 from conformance.cases.select import matches
 from conformance.errors import ConfigurationError
 from conformance.judge.divergence import Divergence
@@ -39,12 +40,7 @@ def load_known(path: Path | None) -> tuple[KnownDivergence, ...]:
     if path is None:
         return ()
     try:
-        document = yaml.safe_load(path.read_text("utf-8"))
-        return tuple(msgspec.convert(document, _File).divergences)
-    except (OSError, UnicodeDecodeError) as problem:
-        raise ConfigurationError(f"cannot read the known divergences: {problem}", where=str(path)) from problem
-    except yaml.YAMLError as problem:
-        raise ConfigurationError(f"not YAML: {problem}", where=str(path)) from problem
+        return tuple(msgspec.convert(read_yaml(path), _File).divergences)
     except msgspec.ValidationError as problem:
         raise ConfigurationError(
             f"not a list of known divergences: {problem}",

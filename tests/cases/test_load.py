@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
+import yaml
 
+from conformance.cases import located
 from conformance.cases.build import build
 from conformance.cases.load import load_suites
 from conformance.cases.model import BlocksInput, Case, DotInput, Expect, FileInput, Limits, ModelInput, RowsInput
@@ -330,6 +333,64 @@ def test_a_file_that_is_not_utf8(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_bytes(b"suite: \xff\n")
     with pytest.raises(ConfigurationError, match="cannot read the file"):
         load_suites(tmp_path)
+
+
+def _bomb(levels: int) -> str:
+    """Give a file of a few lines that stands for 9^levels values."""
+    lines = [f"x{level}: &x{level} [{', '.join([f'*x{level - 1}'] * 9)}]\n" for level in range(1, levels)]
+    return "x0: &x0 [a, a, a, a, a, a, a, a, a]\n" + "".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (_bomb(9), "aliases stand for more than 100,000 values"),
+        ("cases: " + "[" * 5000, "exceeded maximum nesting depth"),
+        ("cases: " + "[" * 900 + "]" * 900, "nested more than 100 levels deep"),
+        ("cases: " + "{a: " * 900 + "1" + "}" * 900, "nested more than 100 levels deep"),
+        ("cases:\n " + "- " * 900 + "1\n", "nested more than 100 levels deep"),
+    ],
+)
+def test_a_file_without_end_is_refused_at_once(tmp_path: Path, text: str, message: str) -> None:
+    path = write(tmp_path, text)
+    with pytest.raises(ConfigurationError) as caught:
+        load_suites(tmp_path)
+    assert message in caught.value.message
+    assert caught.value.where.startswith(f"{path}:")
+
+
+def test_without_the_c_parser_deep_nesting_is_refused_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(located, "_LOADER", yaml.BaseLoader)
+    write(tmp_path, "cases: " + "[" * 900 + "]" * 900)
+    with pytest.raises(ConfigurationError, match=r"nested too deeply|nested more than 100 levels deep"):
+        load_suites(tmp_path)
+
+
+def test_aliases_that_spare_some_writing_are_no_bomb(tmp_path: Path) -> None:
+    text = "suite: container/theme\ndefaults: {expect: &all {llama.cpp: accept, gguf-py: accept, spec: accept}}\ncases:\n"
+    write(tmp_path, text + "".join(f"  k{number}: {{build: {{}}, expect: *all}}\n" for number in range(2000)))
+    assert len(load_suites(tmp_path)) == 2000
+
+
+def test_what_is_no_regular_file_is_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "container").mkdir()
+    path = tmp_path / "container" / "theme.yaml"
+    os.mkfifo(path)
+    with pytest.raises(ConfigurationError) as caught:
+        load_suites(tmp_path)
+    assert (caught.value.where, caught.value.message) == (str(path), "cannot read the file: it is a named pipe, not a regular file")
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(ConfigurationError, match="it is a folder"):
+        load_suites(tmp_path)
+
+
+def test_a_link_to_a_case_file_is_read(tmp_path: Path) -> None:
+    (tmp_path / "container").mkdir()
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_text("suite: container/theme\ncases: {k: {type: Q8_0, rows: {random: {seed: 1, blocks: 1}}}}\n")
+    (tmp_path / "container" / "theme.yaml").symlink_to(elsewhere)
+    assert [case.id for case in load_suites(tmp_path)] == ["container/theme/k"]
 
 
 def test_errors_know_their_line_exactly(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Golden files: what is written is read back, repeated answers are references, broken files are named."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -113,3 +114,9 @@ def test_an_answer_that_could_not_be_compared_is_named(tmp_path: Path, step: str
     assert text.startswith(f"{path}: ")
     assert "case 'k'" in text
     assert "gguf-conformance record -s 'a/s" in text
+
+
+def test_what_is_no_regular_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "s.json")
+    with pytest.raises(ConfigurationError, match="it is a named pipe, not a regular file"):
+        GoldenStore(tmp_path).file("s")

@@ -1,14 +1,16 @@
 """Known divergences: one entry holds live and golden, and none hides what changes."""
 
 import json
+import os
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from conformance.errors import ConfigurationError
 from conformance.judge.divergence import Divergence
 from conformance.report.events import CaseResult
-from conformance.run.known import KnownDivergence, KnownLedger
+from conformance.run.known import KnownDivergence, KnownLedger, load_known
 from conformance.subjects.manifest import Manifest, find_manifest
 from tests.run.conftest import Bench, Ran
 
@@ -141,3 +143,38 @@ def test_a_death_that_no_longer_happens_is_stale_even_where_only_the_answer_coun
     ledger = _ledger("header:-:crash-SIGSEGV:-")
     ledger.note(_result(uncompared=("header",)))
     assert ledger.stale(["a/b/c"])
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("divergences: [", "divergences.yaml:2: not YAML"),
+        ("divergences: 7", "not a list of known divergences: Expected `array`"),
+        ("divergences: [{pattern: a, signature: b, kind: mood, reason: c}]", "Invalid enum value 'mood'"),
+        ("divergences: [{pattern: a, signature: b, kind: bug}]", "missing required field `reason`"),
+        ("divergences: []\ndivergences: []\n", "divergences.yaml:2: duplicate key `divergences`"),
+        ("divergences: " + "[" * 900 + "]" * 900, "nested more than 100 levels deep"),
+    ],
+)
+def test_a_broken_file_of_known_divergences_is_named(tmp_path: Path, text: str, told: str) -> None:
+    path = tmp_path / "divergences.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigurationError) as caught:
+        load_known(path)
+    assert told in str(caught.value)
+    assert str(caught.value).startswith(str(path))
+
+
+def test_what_is_no_regular_file_is_not_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "divergences.yaml"
+    os.mkfifo(path)
+    with pytest.raises(ConfigurationError, match="it is a named pipe"):
+        load_known(path)
+
+
+def test_entries_are_read_as_they_are_written(tmp_path: Path) -> None:
+    path = tmp_path / "divergences.yaml"
+    path.write_text("divergences:\n  - {pattern: a/24, signature: 'header:-:value:kv[*].value', kind: policy, reason: no}\n")
+    assert load_known(path) == (KnownDivergence("a/24", "header:-:value:kv[*].value", "policy", "no"),)
+    path.write_text("divergences: []\n")
+    assert load_known(path) == load_known(None) == ()
