@@ -24,7 +24,7 @@ def read_regular(path: Path) -> bytes:
         if not stat.S_ISREG(mode):
             kind = next((name for is_kind, name in _KINDS if is_kind(mode)), "of another kind")
             raise OSError(f"it is {kind}, not a regular file")
-        with open(descriptor, "rb", closefd=False) as file:  # noqa: PTH123 - it is open already
+        with open(descriptor, "rb", closefd=False) as file:
             return file.read()
     finally:
         os.close(descriptor)
