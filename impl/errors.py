@@ -55,6 +55,9 @@ class GgufError(ValueError):
         self.field = field
         self.at = at
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return _gguf_error, (self.reject_class, self.problem, self.field, self.at)
+
     @property
     def hint(self) -> str:
         """What to do next."""
@@ -62,6 +65,11 @@ class GgufError(ValueError):
 
     def __str__(self) -> str:
         return f"{self.field} at byte {self.at}: {self.problem}. {self.hint}"
+
+
+def _gguf_error(reject_class: RejectClass, problem: str, field: str, at: int) -> GgufError:
+    """Make the error again in another process: pickle gives no arguments by name."""
+    return GgufError(reject_class, problem, field=field, at=at)
 
 
 class InputError(ValueError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import sys
 from pathlib import Path
 from typing import IO
@@ -99,6 +100,8 @@ def _once(subject: Subject, request: Json) -> int:
 def _unreadable(path: str) -> str:
     """Say why a file cannot be read; nothing if it can."""
     try:
+        if stat.S_ISFIFO(Path(path).stat().st_mode):  # to open it would be to wait
+            return "it is a pipe: copy what it gives to a file"
         with Path(path).open("rb"):
             return ""
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path

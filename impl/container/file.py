@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import stat
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from impl.container.directory import TensorInfo
 from impl.container.metadata import Metadata
 from impl.container.reader import check_load, read_header
 from impl.container.values import text
-from impl.errors import GgufError
+from impl.errors import GgufError, InputError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -123,6 +124,7 @@ def open_file(source: str | os.PathLike[str] | bytes, *, full: bool = False) -> 
 
     Raises:
         GgufError: the file is refused.
+        InputError: the path is no regular file, so that it cannot be mapped: a pipe, a device, a folder.
         OSError: the path cannot be read.
 
     """
@@ -133,6 +135,8 @@ def open_file(source: str | os.PathLike[str] | bytes, *, full: bool = False) -> 
 
 
 def _map(path: Path) -> Buffer:
+    if not stat.S_ISREG(path.stat().st_mode):  # looked at first: opening a pipe waits for whoever writes to it
+        raise InputError(f"{path} is no regular file, which alone can be mapped: copy what it gives to a file, or give its bytes")
     with path.open("rb") as file:
         if os.fstat(file.fileno()).st_size == 0:
             return b""  # mmap refuses an empty file

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import pickle
 import struct
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +13,7 @@ import pytest
 from impl_build import ARR, F32, STR, U8, alignment, array, gguf, pair, sound_file, string, tensor, u32
 
 import impl
-from impl import GgufError
+from impl import GgufError, InputError
 
 
 def test_values_are_python_values() -> None:
@@ -186,3 +189,22 @@ def test_the_package_has_no_other_names() -> None:
 def test_f32_data_can_be_dequantized_as_it_comes() -> None:
     (only,) = impl.open(gguf([pair(b"x", F32, u32(0))], [tensor(b"t", [32, 2], 8)], data=bytes(96))).tensors
     assert impl.dequantize(only.type, only.data, only.shape).tolist() == [[0.0] * 32] * 2
+
+
+@pytest.mark.parametrize(
+    "make", [os.mkfifo, Path.mkdir, lambda path: path.symlink_to("/dev/zero")], ids=["fifo", "folder", "device"]
+)
+def test_what_is_no_regular_file_is_refused_and_not_waited_for(tmp_path: Path, make: Callable[[Path], object]) -> None:
+    path = tmp_path / "x.gguf"
+    make(path)
+    with pytest.raises(InputError, match=r"x\.gguf is no regular file.*copy what it gives to a file"):
+        impl.open(path)
+
+
+def test_a_refusal_goes_through_another_process() -> None:
+    with pytest.raises(GgufError) as raised:
+        impl.open(b"GGUX")
+    again = pickle.loads(pickle.dumps(raised.value))  # noqa: S301 - our own
+    assert type(again) is GgufError
+    assert (str(again), again.reject_class, again.problem) == (str(raised.value), "bad-magic", raised.value.problem)
+    assert (again.field, again.at, again.hint) == ("magic", 0, raised.value.hint)

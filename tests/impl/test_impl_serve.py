@@ -258,6 +258,17 @@ class TestLastFile:
             said = self._tensor(subject, path)
         assert said == b"\2\2"
 
+    @pytest.mark.parametrize(("age", "said"), [(0, b"\2\2"), (50_000_000, b"\2\2"), (500_000_000, b"\1")])
+    def test_how_old_a_file_has_to_be(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, age: int, said: bytes) -> None:
+        """Half a second on it is taken for what it was, though a clock was turned to hide a change; a tick on it is not."""
+        path, subject, written = tmp_path / "a.gguf", Subject(), 10**18
+        monkeypatch.setattr(last.time, "time_ns", lambda: written + age)
+        for byte in (1, 2):
+            path.write_bytes(gguf((), [tensor(b"t", [byte], 24)], data=bytes([byte]) * 32))
+            os.utime(path, ns=(written, written))
+            answered = self._tensor(subject, path)
+        assert answered == said
+
 
 class TestOnce:
     """Used from a shell."""
@@ -287,6 +298,12 @@ class TestOnce:
     def test_a_file_that_cannot_be_read_is_wrong_usage_too(self, path: str, why: str) -> None:
         code, out, err = once("header", path)
         assert (code, out, err.splitlines()[0]) == (2, "", f"cannot read {path}: {why}")
+
+    def test_a_pipe_is_not_waited_for(self, tmp_path: Path) -> None:
+        os.mkfifo(tmp_path / "x.gguf")
+        code, out, err = once("header", str(tmp_path / "x.gguf"))
+        assert (code, out) == (2, "")
+        assert "it is a pipe: copy what it gives to a file" in err
 
     def test_a_fault_of_its_own_is_exit_3(self, capsys: pytest.CaptureFixture[str], sound: Path) -> None:
         class Faulty(Subject):
