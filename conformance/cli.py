@@ -397,6 +397,30 @@ def bench_block_types(types: tuple[str, ...], seconds: float, threads: tuple[int
     return bench_blocks(types, seconds, threads, as_json=as_json)
 
 
+@bench.command("model")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--requantize", "-q", multiple=True, metavar="TYPE",
+              default=("Q8_0", "Q4_0", "Q5_1", "Q4_K", "Q6_K"), show_default=True,
+              help="Quantize the values to this type again, if its blocks fit the rows. May be given several times.")  # fmt: skip
+@click.option("--threads", type=click.IntRange(1), default=os.cpu_count, help="How many work at it.  [default: as many as cores]")
+@click.option(
+    "--seconds", default=2.0, type=click.FloatRange(0), show_default=True, help="How long to measure the cost beside C alone."
+)
+@_json
+@_one_screen
+def bench_whole_model(file: Path, requantize: tuple[str, ...], threads: int, seconds: float, as_json: bool) -> int:
+    """Compare the reference with llama.cpp's library on a whole file: bytes, values, and these quantized again.
+
+    \b
+    Examples:
+      gguf-conformance bench model model.gguf
+      gguf-conformance bench model model.gguf --requantize IQ4_NL --threads 1 --json
+    """
+    from conformance.bench.model_command import bench_model
+
+    return bench_model(file, requantize, threads, seconds, as_json=as_json)
+
+
 @main.command("build-authority")
 @click.option("--wheel-only", is_flag=True, help="Build the wheel into the cache, install nothing.")
 @_one_screen

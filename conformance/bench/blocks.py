@@ -101,11 +101,11 @@ def _takes_imatrix(kind: Kind) -> bool:
     x, imatrix = rng.standard_normal((4, 256), np.float32), rng.uniform(0, 9, 256).astype(np.float32)
     plain, weighted = (np.zeros((4, kind.row_bytes(256)), np.uint8) for _ in range(2))
     for out, weights in ((plain, None), (weighted, imatrix)):
-        _quantize_chunk(kind, x, weights, out, 0, 4)
+        quantize_chunk(kind, x, weights, out, 0, 4)
     return bool((plain != weighted).any())
 
 
-def _quantize_chunk(
+def quantize_chunk(
     kind: Kind,
     x: npt.NDArray[np.float32],
     imatrix: npt.NDArray[np.float32] | None,
@@ -113,6 +113,7 @@ def _quantize_chunk(
     start: int,
     stop: int,
 ) -> None:
+    """Let ggml quantize the rows ``start`` to ``stop`` of ``x`` into the same rows of ``out``."""
     weights = None if imatrix is None else imatrix.ctypes.data
     cols = x.shape[1]
     libraries().base.ggml_quantize_chunk(kind.id, x.ctypes.data, out.ctypes.data, start * cols, stop - start, cols, weights)
@@ -162,7 +163,7 @@ def _quantizers(task: Task, data: Data) -> tuple[Span, Span, tuple[npt.NDArray[n
     def ours(start: int, stop: int) -> object:
         return impl.quantize(name, data.x[start:stop], weights, threads=task.threads, out=mine[start:stop])
 
-    return ours, partial(_quantize_chunk, task.kind, data.x, weights, other), (mine, other)
+    return ours, partial(quantize_chunk, task.kind, data.x, weights, other), (mine, other)
 
 
 def _dequantizers(task: Task, data: Data) -> tuple[Span, Span, tuple[npt.NDArray[np.generic], npt.NDArray[np.generic]]]:

@@ -48,7 +48,7 @@ def test_every_task_gives_the_same_on_both_sides(threads: int) -> None:
 def test_rounds_go_through_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     task, spans = tasks(("F16",), (1,))[0], list[tuple[int, int]]()
     monkeypatch.setattr(blocks, "_rows_a_round", lambda *_: 3)
-    monkeypatch.setattr(blocks, "_quantize_chunk", lambda _kind, _x, _weights, _out, start, stop: spans.append((start, stop)))
+    monkeypatch.setattr(blocks, "quantize_chunk", lambda _kind, _x, _weights, _out, start, stop: spans.append((start, stop)))
     measure(task, Data(rows=10, cols=64), 0)
     assert spans == [(0, 3), (3, 6), (6, 9), (0, 3), (3, 6)]
 
@@ -57,7 +57,7 @@ def test_rounds_go_through_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_two_threads_share_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     task, spans = tasks(("F16",), (2,))[0], list[tuple[int, int]]()
     monkeypatch.setattr(blocks, "_rows_a_round", lambda *_: 5)
-    monkeypatch.setattr(blocks, "_quantize_chunk", lambda _kind, _x, _weights, _out, start, stop: spans.append((start, stop)))
+    monkeypatch.setattr(blocks, "quantize_chunk", lambda _kind, _x, _weights, _out, start, stop: spans.append((start, stop)))
     measure(task, Data(rows=5, cols=64), 0)
     assert sorted(set(spans)) == [(0, 3), (3, 5)]
 
