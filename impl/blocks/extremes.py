@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from impl.blocks.codec import Floats
-from impl.blocks.kernel import kernel
+from impl.blocks.kernel import inner, kernel
 
 Ints = npt.NDArray[np.int32]
 
@@ -116,7 +116,7 @@ def _minimum_and_maximum(bits: Ints, least: Ints, greatest: Ints) -> None:
         greatest[i] = _first_zero(bits[i], _ordered(high))
 
 
-@kernel
+@inner
 def _first_zero(bits: Ints, extreme: np.int32) -> np.int32:
     """Give the first zero of a row whose extreme is a zero, else the extreme."""
     if extreme & _MAGNITUDE != _NOTHING:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from impl.blocks.codec import Blocks, Bytes, Codec, Floats, raw_bytes
-from impl.blocks.kernel import kernel
+from impl.blocks.kernel import inner, kernel
 from impl.blocks.products import sum_in_order
 from impl.blocks.refusal import refuse_infinite
 from impl.types import by_name
@@ -89,7 +89,7 @@ class Limits(NamedTuple):
     m7: np.float32
 
 
-@kernel
+@inner
 def _limit(lower: np.float32, upper: np.float32, d: np.float32) -> np.float32:
     """Give the midway, where an element still takes the lower magnitude; none reaches a magnitude that overflows."""
     return np.float32((lower + upper) * _HALF * d) if upper * d < _INFINITE else _INFINITE
@@ -112,7 +112,7 @@ def _limits(d: np.float32) -> Limits:
     )
 
 
-@kernel
+@inner
 def _code(x: np.float32, limits: Limits) -> np.int32:
     """Give the code of the nearest number, the smaller of two as near. A NaN is 0, and no zero has a sign."""
     m = abs(x)
@@ -121,7 +121,7 @@ def _code(x: np.float32, limits: Limits) -> np.int32:
     return np.int32(n | np.int32(-x > limits.m1) << 3)
 
 
-@kernel
+@inner
 def _code_of_large(x: np.float32, d: np.float32) -> np.int32:
     """Do the same where the difference to a number is rounded: the smallest magnitude of those that seem equally near."""
     code = np.int32(0)
@@ -133,7 +133,7 @@ def _code_of_large(x: np.float32, d: np.float32) -> np.int32:
     return np.int32(code | 8 if x < _ZERO and code > 0 else code)
 
 
-@kernel
+@inner
 def _greatest(bits: npt.NDArray[np.int32]) -> np.float32:
     """Give the greatest magnitude, NaNs not counted. As integers magnitudes have the same order, and any order will do."""
     greatest = np.int32(0)
@@ -144,7 +144,7 @@ def _greatest(bits: npt.NDArray[np.int32]) -> np.float32:
     return np.int32(greatest).view(np.float32)
 
 
-@kernel
+@inner
 def _e8m0(amax: np.float32) -> np.uint8:
     """Give log2f of ``amax``, rounded down, plus 125: the largest magnitude is 6, its exponent 2. Below 2**-125 this wraps."""
     if amax == _ZERO:
@@ -158,7 +158,7 @@ def _e8m0(amax: np.float32) -> np.uint8:
     return np.uint8(exponent + 125 & 255)
 
 
-@kernel
+@inner
 def _ue4m3(x: np.float32) -> np.uint8:
     """Round to 3 bits of significand, half up; below half the smallest number is 0, and what reaches 256 becomes 448."""
     x = min(x, _LARGEST_UE4M3)

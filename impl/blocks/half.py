@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from impl.blocks.codec import Floats
-from impl.blocks.kernel import kernel
+from impl.blocks.kernel import inner, kernel
 
 _MAGNITUDE = np.uint32(0x7FFFFFFF)
 _REBIAS = np.uint32(112 << 23)  # float32's exponent bias over float16's, 127 - 15
@@ -22,7 +22,7 @@ _SMALLEST_NORMAL = np.uint32(0x38800000)  # 2^-14
 _TOO_LARGE = np.uint32(0x47800000)  # 65536
 
 
-@kernel
+@inner
 def f16_bits_to_f32(half: np.uint16) -> np.float32:
     """Give the float32 of a float16's bits; exact."""
     magnitude = np.uint32(half & 0x7FFF)
@@ -33,7 +33,7 @@ def f16_bits_to_f32(half: np.uint16) -> np.float32:
     return np.uint32(bits | np.uint32(half >> 15) << 31).view(np.float32)
 
 
-@kernel
+@inner
 def f32_to_f16_bits(x: np.float32) -> np.uint16:
     """Give the bits of the float16 nearest to ``x``."""
     bits = np.float32(x).view(np.uint32)

@@ -18,7 +18,7 @@ from impl.blocks.codec import Blocks, Bytes, Codec, Floats, raw_bytes
 from impl.blocks.half import f16_bits_to_f32
 from impl.blocks.iq1_quantize import quantize_iq1_m, quantize_iq1_s
 from impl.blocks.iq_grids import grid
-from impl.blocks.kernel import kernel
+from impl.blocks.kernel import inner, kernel
 from impl.blocks.products import sum_in_order
 from impl.types import by_name
 
@@ -30,12 +30,12 @@ _EIGHTH = np.float32(0.125)
 Eighths = npt.NDArray[np.int8]
 
 
-@kernel
+@inner
 def _word(raw: Bytes, block: int, at: int) -> int:
     return int(raw[block, at] | raw[block, at + 1] << 8)
 
 
-@kernel
+@inner
 def _scale_of_iq1_m(raw: Bytes, block: int) -> np.float32:
     """Put d together from the top four bits of each of the four words of codes, the first lowest."""
     d = 0
@@ -44,19 +44,19 @@ def _scale_of_iq1_m(raw: Bytes, block: int) -> np.float32:
     return f16_bits_to_f32(np.uint16(d))
 
 
-@kernel
+@inner
 def _point_of_iq1_s(raw: Bytes, block: int, four: int, i: int, word: int) -> int:
     """Give the place in ``_eighths`` of the i-th eight of 32: a byte, three bits of the word, and the shift on top of it."""
     return int(raw[block, 2 + 4 * four + i] | (word >> 3 * i & 7 | word >> 15 << 3) << 8)
 
 
-@kernel
+@inner
 def _point_of_iq1_m(raw: Bytes, block: int, eight: int) -> int:
     """Give the place in ``_eighths`` of an eight: a byte, and a nibble with three bits and the shift."""
     return int(raw[block, eight] | (raw[block, 32 + (eight >> 1)] >> 4 * (eight & 1) & 15) << 8)
 
 
-@kernel
+@inner
 def _factor_of_iq1_m(raw: Bytes, block: int, half: int) -> int:
     return 2 * (_word(raw, block, 48 + (half >> 2) * 2) >> 3 * (half & 3) & 7) + 1
 

@@ -16,7 +16,7 @@ from impl.blocks.codec import Bytes, Floats
 from impl.blocks.iq1_splits import DELTA
 from impl.blocks.iq_grids import codes
 from impl.blocks.iq_neighbours import neighbours
-from impl.blocks.kernel import kernel
+from impl.blocks.kernel import inner, kernel
 
 # What makes a sub-block impossible; the numbers that the loops give.
 NO_POINT, NO_SCALE, BEYOND = 1, 2, 3
@@ -65,7 +65,7 @@ def value(code: int, minus: int) -> np.float32:
     return np.float32(np.float32(code) - _ONE) + (-DELTA if minus else DELTA)
 
 
-@kernel
+@inner
 def find_point(x: Floats, at: int, own: int, scale: np.float32, minus: int, start: int, grid: Points) -> int:
     """Give the index of the near point of least weighted distance to 8 numbers of ``x``, the first of equals.
 
@@ -83,14 +83,14 @@ def find_point(x: Floats, at: int, own: int, scale: np.float32, minus: int, star
     return int(grid.lists[start + nearest]) if nearest >= 0 else _find_anywhere(x, at, own, scale, minus, grid)
 
 
-@kernel
+@inner
 def _pick(place: np.int32, i: int, terms: tuple[np.float32, np.float32, np.float32]) -> np.float32:
     """Give element i's term for its code in ``place``."""
     low_or_middle = terms[1] if place & 1 << 2 * i else terms[0]
     return terms[2] if place & 2 << 2 * i else low_or_middle
 
 
-@kernel
+@inner
 def _measure(places: Integers, start: int, count: int, terms: Floats, distances: Floats) -> None:
     """Write the weighted distance to each of ``count`` points and to some that follow, added up from element 0 on.
 
@@ -105,7 +105,7 @@ def _measure(places: Integers, start: int, count: int, terms: Floats, distances:
         distances[j] = first + _pick(place, 4, t4) + _pick(place, 5, t5) + _pick(place, 6, t6) + _pick(place, 7, t7)
 
 
-@kernel
+@inner
 def _first_least(distances: Floats, count: int) -> int:
     """Give the place of the first of the least of ``count`` distances; -1 where none is below the largest float32.
 
@@ -128,7 +128,7 @@ def _first_least(distances: Floats, count: int) -> int:
     return j
 
 
-@kernel
+@inner
 def _find_anywhere(x: Floats, at: int, own: int, scale: np.float32, minus: int, grid: Points) -> int:
     """Look through the whole grid, as ggml does: with the number at a point's index in place of the element's."""
     best, index = _GREATEST, -NO_POINT

@@ -14,7 +14,7 @@ from impl.blocks.codec import Bytes, Floats
 from impl.blocks.half import f32_to_f16_bits
 from impl.blocks.iq1_points import BEYOND, NO_POINT, NO_SCALE, Points, find_point, points, value
 from impl.blocks.iq1_splits import LANES, search_halves, search_whole
-from impl.blocks.kernel import kernel
+from impl.blocks.kernel import inner, kernel
 from impl.blocks.nearest import nearest
 from impl.errors import InputError
 
@@ -98,7 +98,7 @@ def _room(size: int) -> Work:
     )
 
 
-@kernel
+@inner
 def _weigh(x: Floats, imatrix: Floats, at: int, lanes: int, size: int, weight: Floats) -> None:
     """Give the weights of ``lanes`` sub-blocks: squares, or importances times the root of the square and twice the mean square."""
     square = _ZERO
@@ -112,7 +112,7 @@ def _weigh(x: Floats, imatrix: Floats, at: int, lanes: int, size: int, weight: F
             weight[own + i] = imatrix[column + i] * np.sqrt(square + number) if len(imatrix) else number
 
 
-@kernel
+@inner
 def _twice_the_mean_square(x: Floats, first: int) -> np.float32:
     total = _ZERO
     for i in range(first, first + 256):
@@ -120,7 +120,7 @@ def _twice_the_mean_square(x: Floats, first: int) -> np.float32:
     return _TWO * total / _SUPER
 
 
-@kernel
+@inner
 def _sort(x: Floats, at: int, lanes: int, order: Integers) -> None:
     """Sort the elements of each sub-block by number; equal ones stay as they stand."""
     size = order.shape[1]
@@ -134,7 +134,7 @@ def _sort(x: Floats, at: int, lanes: int, order: Integers) -> None:
             order[lane, place] = i
 
 
-@kernel
+@inner
 def _add_up_whole(x: Floats, at: int, lanes: int, order: Integers, weight: Floats, sums: Floats) -> None:
     for lane in range(lanes):
         products, weights = _ZERO, _ZERO
@@ -145,7 +145,7 @@ def _add_up_whole(x: Floats, at: int, lanes: int, order: Integers, weight: Float
             sums[to], sums[to + LANES] = products, weights
 
 
-@kernel
+@inner
 def _add_up_halves(x: Floats, at: int, order: Integers, weight: Floats, sums: Floats) -> None:
     for lane in range(LANES):
         for place in range(16):
@@ -157,7 +157,7 @@ def _add_up_halves(x: Floats, at: int, order: Integers, weight: Floats, sums: Fl
             sums[to + (2 + half) * LANES] += weight[own]
 
 
-@kernel
+@inner
 def _take_splits(x: Floats, at: int, lanes: int, least: np.float32, work: Work) -> None:
     """Give each element its code; a negative scale is turned, and with it codes and shifts."""
     size = work.order.shape[1]
@@ -180,7 +180,7 @@ def _take_splits(x: Floats, at: int, lanes: int, least: np.float32, work: Work) 
             work.place[size * lane + i >> 3] |= (2 - code if turn else code) << 2 * (i & 7)
 
 
-@kernel
+@inner
 def _find_points(x: Floats, at: int, lanes: int, grid: Points, work: Work) -> tuple[int, int]:
     """Find the point for each 8 codes, and the scale that fits them where any was off the grid.
 
@@ -207,7 +207,7 @@ def _find_points(x: Floats, at: int, lanes: int, grid: Points, work: Work) -> tu
     return 0, 0
 
 
-@kernel
+@inner
 def _fit(x: Floats, at: int, lane: int, grid: Points, work: Work) -> np.float32:
     """Give the scale of least squares for the points found, or the old one where that is not positive."""
     size = work.order.shape[1]
@@ -220,7 +220,7 @@ def _fit(x: Floats, at: int, lane: int, grid: Points, work: Work) -> np.float32:
     return products / squares if products > _ZERO and squares > _ZERO else work.scale[lane]
 
 
-@kernel
+@inner
 def _greatest(scale: Floats, first: int, count: int) -> np.float32:
     greatest = _ZERO
     for lane in range(first, first + count):
@@ -228,7 +228,7 @@ def _greatest(scale: Floats, first: int, count: int) -> np.float32:
     return greatest
 
 
-@kernel
+@inner
 def _code(scale: np.float32, inverse: np.float32) -> int:
     return max(0, min(7, int(nearest(_HALF * (inverse * scale - _ONE)))))
 
@@ -251,7 +251,7 @@ def _quantize_whole(x: Floats, imatrix: Floats, grid: Points, work: Work, raw: B
     return 0, 0
 
 
-@kernel
+@inner
 def _store_iq1_s(work: Work, first: int, raw: Bytes, record: int) -> None:
     """Write one super-block; without a scale its shifts are not written, either."""
     greatest = _greatest(work.scale, first, 8)
@@ -286,7 +286,7 @@ def _quantize_halves(x: Floats, imatrix: Floats, grid: Points, work: Work, raw: 
     return 0, 0
 
 
-@kernel
+@inner
 def _store_iq1_m(x: Floats, at: int, grid: Points, work: Work, raw: Bytes) -> None:
     """Write one super-block. Its scale is fitted once more, to all codes; without one neither these nor shifts are written."""
     record, greatest = at // 256, _greatest(work.scale, 0, 16)

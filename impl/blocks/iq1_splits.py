@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from impl.blocks.codec import Floats
-from impl.blocks.kernel import kernel
+from impl.blocks.kernel import inner
 
 LANES = 16
 DELTA = np.float32(0.125)
@@ -33,19 +33,19 @@ _UP_FIRST, _UP_SECOND = np.float32(0.75), np.float32(-1.25)
 _DOWN_FIRST, _DOWN_SECOND = np.float32(1.25), np.float32(-0.75)
 
 
-@kernel
+@inner
 def _start(found: Floats, split: npt.NDArray[np.int32]) -> None:
     for lane in range(LANES):
         found[lane] = _LOWEST
         split[lane] = -1
 
 
-@kernel
+@inner
 def _beats(products: np.float32, squares: np.float32, score: np.float32) -> bool:
     return bool((squares > _ZERO) & (products * products > score * squares))
 
 
-@kernel
+@inner
 def search_whole(sums: Floats, kept: Floats, found: Floats, split: npt.NDArray[np.int32]) -> None:
     """Try splits where all 32 elements have one shift. Rows of ``sums``: of weighted numbers, of weights. ``kept``: 138 rows."""
     _start(found, split)
@@ -72,7 +72,7 @@ def search_whole(sums: Floats, kept: Floats, found: Floats, split: npt.NDArray[n
                 found[lane], found[LANES + lane], split[lane] = score, scale, where
 
 
-@kernel
+@inner
 def _weigh_high(sums: Floats, kept: Floats) -> None:
     for high in range(33):
         at, to = 2 * LANES * high, 4 * LANES * high
@@ -85,7 +85,7 @@ def _weigh_high(sums: Floats, kept: Floats) -> None:
             kept[to + 3 * LANES + lane] = squares * _DOWN_HIGH * _DOWN_HIGH
 
 
-@kernel
+@inner
 def _weigh_low(sums: Floats, low: int, kept: Floats) -> None:
     at, to = 2 * LANES * low, 132 * LANES
     for lane in range(LANES):
@@ -98,7 +98,7 @@ def _weigh_low(sums: Floats, low: int, kept: Floats) -> None:
         kept[to + 5 * LANES + lane] = squares
 
 
-@kernel
+@inner
 def search_halves(sums: Floats, kept: Floats, found: Floats, split: npt.NDArray[np.int32]) -> None:
     """Try splits where each half of 8 elements has its own shift.
 
@@ -127,7 +127,7 @@ def search_halves(sums: Floats, kept: Floats, found: Floats, split: npt.NDArray[
                 found[lane], found[LANES + lane], split[lane] = score, scale, where
 
 
-@kernel
+@inner
 def _weigh_halves(sums: Floats, at: int, kept: Floats) -> None:
     """Keep for each half four rows of what does not depend on the second place, and the weighted numbers at the first."""
     for half in range(2):

@@ -12,7 +12,7 @@ from impl.blocks.iq_grids import sign_patterns
 from impl.blocks.iq_parts import Format, Parts
 from impl.blocks.iq_quantize import Quantizer, pairs, words
 from impl.blocks.iq_search import Plan
-from impl.blocks.kernel import kernel
+from impl.blocks.kernel import inner, kernel
 
 IQ2_XXS = np.dtype([("d", "<f2"), ("qs", "<u4", (8, 2))])
 IQ2_XS = np.dtype([("d", "<f2"), ("qs", "<u2", (32,)), ("scales", "u1", (8,))])
@@ -22,7 +22,7 @@ _UNIT = 0.125
 _PATTERNS = sign_patterns()
 
 
-@kernel
+@inner
 def _unpack_nibbles(packed: Bytes, out: Bytes) -> None:
     for i in range(len(packed)):
         out[2 * i] = packed[i] & 15

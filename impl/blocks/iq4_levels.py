@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from impl.blocks.codec import Bytes, Floats
-from impl.blocks.kernel import kernel
+from impl.blocks.kernel import inner, kernel
 
 LEVELS = np.array([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113], np.float32)
 
@@ -24,7 +24,7 @@ _LEVELS = tuple(LEVELS)
 _MIDDLES = tuple((LEVELS[1:] + LEVELS[:-1]) / np.float32(2))
 
 
-@kernel
+@inner
 def nearest_level(x: np.float32) -> np.float32:
     """Give the level nearest to ``x``, in the middle the upper one."""
     level: np.float32 = _LEVELS[0]
@@ -33,7 +33,7 @@ def nearest_level(x: np.float32) -> np.float32:
     return level
 
 
-@kernel
+@inner
 def nearest_code(x: np.float32) -> int:
     """Give the code, 0 to 15, of the level nearest to ``x``."""
     code = 0

@@ -13,7 +13,7 @@ import numpy as np
 
 from impl.blocks.codec import Floats
 from impl.blocks.iq4_levels import nearest_level
-from impl.blocks.kernel import kernel
+from impl.blocks.kernel import inner, kernel
 
 _LANES = 64  # a multiple of 8, the blocks of an IQ4_XS record
 NOTHING = np.float32(1e-15)  # a block whose numbers are all below has scale 0
@@ -46,21 +46,21 @@ def _find_scales(x: Floats, imatrix: Floats, record: int, tries: int, work: Floa
             out[start + lane] = sums[0, lane]
 
 
-@kernel
+@inner
 def _turn(x: Floats, start: int, lanes: int, turned: Floats) -> None:
     for lane in range(lanes):
         for i in range(32):
             turned[i, lane] = x[start + lane, i]
 
 
-@kernel
+@inner
 def _square(turned: Floats, weight: Floats) -> None:
     for i in range(32):
         for lane in range(turned.shape[1]):
             weight[i, lane] = turned[i, lane] * turned[i, lane]
 
 
-@kernel
+@inner
 def _weigh(x: Floats, imatrix: Floats, record: int, start: int, lanes: int, weight: Floats) -> None:
     """Write the weights of the blocks from number ``start``: importance times the root of a number's and the record's square."""
     half = np.float32(16 * record)
@@ -96,7 +96,7 @@ def _search(x: Floats, weight: Floats, tries: int, work: Floats) -> None:
         scale[lane] = _ZERO if magnitude[lane] < NOTHING else scale[lane]
 
 
-@kernel
+@inner
 def _find_extremes(x: Floats, magnitude: Floats, extreme: Floats) -> None:
     """Write the largest magnitude of each block, and the first number that has it. NaN does not count."""
     for lane in range(len(extreme)):
@@ -108,7 +108,7 @@ def _find_extremes(x: Floats, magnitude: Floats, extreme: Floats) -> None:
             magnitude[lane] = np.abs(x[i, lane]) if larger else magnitude[lane]
 
 
-@kernel
+@inner
 def _add_up(x: Floats, weight: Floats, inverse: Floats, products: Floats, squares: Floats) -> None:
     """Write the weighted sums, over a block's elements in order, of level times number and of squared level."""
     for lane in range(len(squares)):
@@ -121,7 +121,7 @@ def _add_up(x: Floats, weight: Floats, inverse: Floats, products: Floats, square
             squares[lane] += weighted * level
 
 
-@kernel
+@inner
 def _keep_better(products: Floats, squares: Floats, scale: Floats, best: Floats) -> None:
     """Take the new least squares scale where it is better. The score to beat is the one kept, not the first one."""
     for lane in range(_LANES):

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from impl.blocks.codec import Floats
 from impl.blocks.iq_grids import codes
 from impl.blocks.iq_neighbours import neighbours
-from impl.blocks.kernel import kernel
+from impl.blocks.kernel import inner
 
 LANES = 32  # room for the scales tried at a time
 
@@ -59,7 +59,7 @@ def searched(name: str) -> Grid:
     return Grid((2 * of + 1).astype(np.float32).reshape(-1), *neighbours(name), offsets.reshape(-1))
 
 
-@kernel
+@inner
 def fill_terms(  # noqa: PLR0913, PLR0917 - arrays in a tuple are counted up and down at each call
     x: Floats, root: Floats, first: int, tried: Floats, block: int, lanes: int, size: int, terms: Floats
 ) -> None:
@@ -79,13 +79,13 @@ def fill_terms(  # noqa: PLR0913, PLR0917 - arrays in a tuple are counted up and
             to += _STEP
 
 
-@kernel
+@inner
 def _key(distance: np.float32, at: Unsigned) -> Unsigned:
     """Give a number that orders by distance, then by place. No distance is negative, so its bits order as it does, NaN last."""
     return np.uint64(np.float32(distance).view(np.uint32)) << _SHIFT | at
 
 
-@kernel
+@inner
 def _best_of_8(start: Unsigned, lane: Unsigned, lists: Indices, offsets: Indices, terms: Floats) -> Unsigned:
     best: Unsigned = _TOO_FAR
     for at in range(start, start + np.uint64(lists[start - _FIRST])):
@@ -97,7 +97,7 @@ def _best_of_8(start: Unsigned, lane: Unsigned, lists: Indices, offsets: Indices
     return best
 
 
-@kernel
+@inner
 def _best_of_4(start: Unsigned, lane: Unsigned, lists: Indices, offsets: Indices, terms: Floats) -> Unsigned:
     best: Unsigned = _TOO_FAR
     for at in range(start, start + np.uint64(lists[start - _FIRST])):
@@ -109,7 +109,7 @@ def _best_of_4(start: Unsigned, lane: Unsigned, lists: Indices, offsets: Indices
     return best
 
 
-@kernel
+@inner
 def best_neighbour(kmap_entry: int, lane: Unsigned, size: int, lists: Indices, offsets: Indices, terms: Floats) -> int:
     """Give the nearest neighbour at one scale, of equally near ones the first; -1 where none is within the range of float32.
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from impl.blocks.iq_grids import codes
-from impl.blocks.kernel import kernel
+from impl.blocks.kernel import inner, kernel
 
 # How many different distances count as near: ggml's ``nwant``.
 _SHELLS = {"IQ2_XXS": 2, "IQ2_XS": 2, "IQ2_S": 1, "IQ1_S": 3, "IQ3_XXS": 2, "IQ3_S": 3}
@@ -75,19 +75,21 @@ def _distances(half: npt.NDArray[np.uint8], levels: int) -> npt.NDArray[np.uint8
     return squared
 
 
-@kernel
+@inner
 def _nearest(distance: npt.NDArray[np.uint8], shells: int, out: npt.NDArray[np.uint16]) -> int:
     """Write the indices at the ``shells`` smallest different distances, by distance, then by index; give their number."""
     found = 0
-    shell = distance.min()
+    shell = np.uint8(_FAR)
+    for j in range(len(distance)):
+        shell = distance[j] if distance[j] < shell else shell
     for _ in range(shells):
-        beyond = _FAR
+        beyond = np.uint8(_FAR)
         for j in range(len(distance)):
             if distance[j] == shell:
                 out[found] = j
                 found += 1
             elif distance[j] > shell:
-                beyond = min(beyond, distance[j])
+                beyond = distance[j] if distance[j] < beyond else beyond
         if beyond == _FAR:
             break
         shell = beyond
@@ -115,7 +117,8 @@ def _fill(
             distance[j] = first[j] + second[j]
         if end + points >= len(lists):
             longer = np.empty(2 * len(lists), np.uint16)
-            longer[:end] = lists[:end]
+            for j in range(end):  # a slice set from another takes seconds to compile
+                longer[j] = lists[j]
             lists = longer
         kmap[places[i]] = -1 - end
         length = _nearest(distance, shells, lists[end + 1 :])

@@ -20,7 +20,7 @@ from impl.blocks.codec import Bytes, Floats
 from impl.blocks.iq_nearest import LANES, Grid, best_neighbour, fill_terms
 from impl.blocks.iq_parts import Parts
 from impl.blocks.iq_start import fitted_scale
-from impl.blocks.kernel import kernel
+from impl.blocks.kernel import inner, kernel
 from impl.blocks.nearest import nearest
 
 _QUARTER = np.float32(0.25)
@@ -29,6 +29,7 @@ _ONE = np.float32(1)
 _THREE = np.float32(3)
 _MEAN = np.float32(256)
 _LARGEST_CODE = np.float32(31)  # a sub-block's code c stands for 2 * c + 1
+_LOWEST = np.int32(0)
 _FINE = -1
 
 
@@ -84,7 +85,7 @@ class Work(NamedTuple):
     held: npt.NDArray[np.bool_]
 
 
-@kernel
+@inner
 def _work(plan: Plan) -> Work:
     sub_blocks, points = 256 // plan.sub_block, 256 // plan.size
     return Work(
@@ -104,7 +105,7 @@ def _work(plan: Plan) -> Work:
     )
 
 
-@kernel
+@inner
 def _weigh(x: Floats, importance: Floats, plan: Plan, work: Work) -> None:
     weight, root = work.weight, work.root
     squares = np.float32(0)
@@ -123,7 +124,7 @@ def _weigh(x: Floats, importance: Floats, plan: Plan, work: Work) -> None:
         root[i] = np.sqrt(weight[i])
 
 
-@kernel
+@inner
 def _fold(x: Floats, free: bool, work: Work, signs: Bytes) -> None:
     """Take the signs off. Where 7 signs are kept for 8 elements, an odd one out is given to the element that matters least."""
     magnitude, weight = work.x, work.weight
@@ -145,7 +146,7 @@ def _fold(x: Floats, free: bool, work: Work, signs: Bytes) -> None:
         signs[group] = minus if free else minus & 127
 
 
-@kernel
+@inner
 def _start(plan: Plan, work: Work) -> None:
     """Fill in each sub-block's first scale and those to be tried."""
     n = plan.sub_block
@@ -167,12 +168,14 @@ def _start(plan: Plan, work: Work) -> None:
             work.tried[block, 1, lane] = _ONE / work.tried[block, 0, lane]
 
 
-@kernel
+@inner
 def _code(x: np.float32, inverse: np.float32, most: np.int32) -> np.int32:
-    return min(max(nearest(_HALF * (inverse * x - _ONE)), np.int32(0)), most)
+    code = nearest(_HALF * (inverse * x - _ONE))
+    code = code if code > _LOWEST else _LOWEST
+    return code if code < most else most
 
 
-@kernel
+@inner
 def _round(plan: Plan, work: Work) -> None:
     """Round the magnitudes at each scale."""
     x, tried, q, place = work.x, work.tried, work.q, work.place
@@ -188,7 +191,7 @@ def _round(plan: Plan, work: Work) -> None:
             place[at + lane] = placed | place[at + lane] if shift else placed
 
 
-@kernel
+@inner
 def _snap(plan: Plan, grid: Grid, work: Work) -> int:
     """Move what is off the grid to it, at each scale; give -1, or the first element of a point where ggml aborts."""
     x, root, tried, q, terms, place, index = work.x, work.root, work.tried, work.q, work.terms, work.place, work.snapped
@@ -214,7 +217,7 @@ def _snap(plan: Plan, grid: Grid, work: Work) -> int:
     return _FINE
 
 
-@kernel
+@inner
 def _add(plan: Plan, work: Work) -> None:
     """Add up for each sub-block, in the elements' order at each scale, what tells how well the points fit."""
     x, weight, q, sums = work.x, work.weight, work.q, work.sums
@@ -228,7 +231,7 @@ def _add(plan: Plan, work: Work) -> None:
             sums[block, 1, lane] += w * q[at + lane] * q[at + lane]
 
 
-@kernel
+@inner
 def _pick(plan: Plan, kmap: npt.NDArray[np.int32], work: Work) -> None:
     """Take for each sub-block the scale that explains the magnitudes best, with its points; tell which of them are held."""
     each = plan.sub_block // plan.size
@@ -252,7 +255,7 @@ def _pick(plan: Plan, kmap: npt.NDArray[np.int32], work: Work) -> None:
             held[k] = not looked_at or (held[k] and not plan.again)
 
 
-@kernel
+@inner
 def _look_again(plan: Plan, grid: Grid, work: Work) -> int:
     """Look up the points at the scale picked; give -1, or the first element of a point where ggml aborts."""
     x, root, terms, chosen, held = work.x, work.root, work.terms, work.chosen, work.held
@@ -270,7 +273,7 @@ def _look_again(plan: Plan, grid: Grid, work: Work) -> int:
         found = int(grid.kmap[place])
         if found < 0:
             tried[0, 1, 0] = scale
-            fill_terms(x, root, first, tried, 0, 1, plan.size, terms)
+            fill_terms(x, root, first, tried, len(tried) - 1, tried.shape[2], plan.size, terms)  # 0 and 1 would be compiled apart
             found = best_neighbour(found, np.uint64(0), plan.size, grid.lists, grid.offsets, terms)
             if found < 0:
                 return first
@@ -278,13 +281,16 @@ def _look_again(plan: Plan, grid: Grid, work: Work) -> int:
     return _FINE
 
 
-@kernel
+@inner
 def _fit(plan: Plan, points: Floats, work: Work, signs: Bytes) -> int:
     """Fit the scales to points looked up again and make them positive; give -1, or the first element of one that is NaN."""
     n, each = plan.sub_block, plan.sub_block // plan.size
     for block in range(len(work.scales)):
         scale = np.float32(0) if work.zeros[block] else work.scales[block]
-        if not work.held[each * block : each * block + each].all():
+        looked_up = 0
+        for k in range(each * block, each * block + each):
+            looked_up += not work.held[k]
+        if looked_up:
             products = squares = np.float32(0)
             for i in range(n * block, n * block + n):
                 w, q = work.weight[i], points[plan.size * work.chosen[i // plan.size] + i % plan.size]
@@ -300,7 +306,7 @@ def _fit(plan: Plan, points: Floats, work: Work, signs: Bytes) -> int:
     return _FINE
 
 
-@kernel
+@inner
 def _store_scales(plan: Plan, scales: Floats, codes: Bytes) -> np.float32:
     """Fill in the sub-blocks' codes and give the block's scale."""
     greatest = np.float32(0)
@@ -316,7 +322,15 @@ def _store_scales(plan: Plan, scales: Floats, codes: Bytes) -> np.float32:
     return plan.stored * d
 
 
-@kernel
+@inner
+def _any_above_zero(scales: Floats) -> bool:
+    above = 0
+    for i in range(len(scales)):  # scales.max() and the like take longer to compile than all of a step
+        above += scales[i] > 0
+    return above > 0
+
+
+@inner
 def _store_points(plan: Plan, work: Work, signs: Bytes, to_indices: npt.NDArray[np.uint16], to_signs: Bytes) -> None:
     """Store indices and signs; those of sub-blocks of zeros are 0.
 
@@ -325,7 +339,7 @@ def _store_points(plan: Plan, work: Work, signs: Bytes, to_indices: npt.NDArray[
     """
     to_indices[:] = 0
     to_signs[:] = 0
-    if not plan.free and work.scales.max() == 0:
+    if not plan.free and not _any_above_zero(work.scales):
         return
     stored, each, groups = 0, plan.sub_block // plan.size, plan.sub_block // 8
     for block in range(len(work.scales)):
@@ -341,23 +355,6 @@ def _store_points(plan: Plan, work: Work, signs: Bytes, to_indices: npt.NDArray[
 
 
 @kernel
-def _search_block(x: Floats, importance: Floats, plan: Plan, grid: Grid, work: Work, signs: Bytes) -> int:
-    _weigh(x, importance, plan, work)
-    _fold(x, plan.free, work, signs)
-    _start(plan, work)
-    _round(plan, work)
-    fault = _snap(plan, grid, work)
-    if fault != _FINE:
-        return fault
-    _add(plan, work)
-    _pick(plan, grid.kmap, work)
-    fault = _look_again(plan, grid, work)
-    if fault != _FINE:
-        return fault
-    return _fit(plan, grid.points, work, signs)
-
-
-@kernel
 def search(x: Floats, importance: Floats, plan: Plan, grid: Grid, parts: Parts) -> int:
     """Fill ``parts`` from ``x`` of shape (blocks, 256) and ``importance`` of shape (blocks a row, 256), or (0, 256) for none.
 
@@ -367,8 +364,17 @@ def search(x: Floats, importance: Floats, plan: Plan, grid: Grid, parts: Parts) 
     """
     work, signs, none = _work(plan), np.empty(32, np.uint8), np.empty(0, np.float32)
     for block in range(len(x)):
-        weights = importance[block % len(importance)] if len(importance) else none
-        fault = _search_block(x[block], weights, plan, grid, work, signs)
+        _weigh(x[block], importance[block % len(importance)] if len(importance) else none, plan, work)
+        _fold(x[block], plan.free, work, signs)
+        _start(plan, work)
+        _round(plan, work)
+        fault = _snap(plan, grid, work)
+        if fault == _FINE:
+            _add(plan, work)
+            _pick(plan, grid.kmap, work)
+            fault = _look_again(plan, grid, work)
+        if fault == _FINE:
+            fault = _fit(plan, grid.points, work, signs)
         if fault != _FINE:
             return 256 * block + fault
         parts.d[block] = _store_scales(plan, work.scales, parts.codes[block])

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from impl.blocks.codec import Floats
-from impl.blocks.kernel import kernel
+from impl.blocks.kernel import inner
 from impl.blocks.nearest import nearest
 
 _MOST = np.int32(4)
@@ -19,7 +19,7 @@ _ONE = np.float32(1)
 _ROUNDS = 5
 
 
-@kernel
+@inner
 def fitted_scale(x: Floats, weight: Floats) -> np.float32:
     """Give the scale for ``x``, whose greatest element is positive, weighted by ``weight``; 0 where no weight is positive."""
     codes = np.empty(len(x), np.uint8)
@@ -40,7 +40,7 @@ def fitted_scale(x: Floats, weight: Floats) -> np.float32:
     return products / squares if squares > 0 else np.float32(0)
 
 
-@kernel
+@inner
 def _best_inverse(x: Floats, weight: Floats, greatest: np.float32) -> np.float32:
     """Try nine scales, the middle one first; of those with the smallest weighted error give the first."""
     inverse, scale, error = np.empty(16, np.float32), np.empty(16, np.float32), np.zeros(16, np.float32)
@@ -61,7 +61,7 @@ def _best_inverse(x: Floats, weight: Floats, greatest: np.float32) -> np.float32
     return np.float32(inverse[best])
 
 
-@kernel
+@inner
 def _improve(
     x: Floats, weight: Floats, codes: npt.NDArray[np.uint8], products: np.float32, squares: np.float32
 ) -> tuple[np.float32, np.float32, bool]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from impl.blocks.codec import Bytes, Floats
 from impl.blocks.k_lanes import LANES, Work, clear, level
-from impl.blocks.kernel import kernel
+from impl.blocks.kernel import inner, kernel
 
 # Rows of the state. BASE is the minimum that codes are counted from. It moves each time something better is found, and with it the
 # range that the next steps divide.
@@ -50,7 +50,7 @@ def search_affine(work: Work, search: Search) -> None:
             work.sums[j, lane] = work.state[SUM_W, lane]
 
 
-@kernel
+@inner
 def fit_affine(x: Floats, w: Floats, levels: Bytes, state: Floats, search: Search) -> None:
     """Search each lane's sub-block; give rows BEST_SCALE, BASE (its minimum) and SUM_W of ``state``, and its codes."""
     codes = np.empty_like(x)
@@ -70,7 +70,7 @@ def fit_affine(x: Floats, w: Floats, levels: Bytes, state: Floats, search: Searc
             levels[i, lane] = level(scaled, _LOWEST, search.top)
 
 
-@kernel
+@inner
 def _measure(x: Floats, w: Floats, state: Floats) -> None:
     """Find least and greatest element, and the sums of weights and of weighted elements."""
     for lane in range(LANES):
@@ -87,7 +87,7 @@ def _measure(x: Floats, w: Floats, state: Floats) -> None:
             state[_SUM_X, lane] += w[i, lane] * v
 
 
-@kernel
+@inner
 def _start(x: Floats, w: Floats, codes: Floats, state: Floats, search: Search) -> None:
     """Begin with codes over the whole range. Where there is no range, nothing is ever better than a scale of 0."""
     for lane in range(LANES):
@@ -108,7 +108,7 @@ def _start(x: Floats, w: Floats, codes: Floats, state: Floats, search: Search) -
         state[BEST_SCALE, lane] = _ZERO if flat else state[_SCALE, lane]
 
 
-@kernel
+@inner
 def _encode(x: Floats, w: Floats, codes: Floats, state: Floats, top: np.int32) -> None:
     """Round each element to its code, and add up what the best scale and minimum for these codes are made of."""
     clear(state, _SUM_L, _SUM_LX)
@@ -123,7 +123,7 @@ def _encode(x: Floats, w: Floats, codes: Floats, state: Floats, top: np.int32) -
             state[_SUM_LX, lane] += weighted * v
 
 
-@kernel
+@inner
 def _solve(state: Floats) -> None:
     """Give the least squares for the codes; a minimum above 0 is taken as 0. SOLVED is 0 where there is no solution."""
     for lane in range(LANES):
@@ -137,7 +137,7 @@ def _solve(state: Floats) -> None:
         state[_SOLVED, lane] = _ONE if determinant > _ZERO else _ZERO
 
 
-@kernel
+@inner
 def _measure_error(x: Floats, w: Floats, codes: Floats, state: Floats, absolute: bool) -> None:
     """Add up the weighted errors of the codes with SCALE and MINIMUM."""
     clear(state, _ERROR, _ERROR)
@@ -147,7 +147,7 @@ def _measure_error(x: Floats, w: Floats, codes: Floats, state: Floats, absolute:
             state[_ERROR, lane] += w[i, lane] * (abs(off) if absolute else off * off)
 
 
-@kernel
+@inner
 def _keep_better(state: Floats) -> None:
     """Take over what has a smaller error; the next codes are then counted from the new minimum."""
     for lane in range(LANES):

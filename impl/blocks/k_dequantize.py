@@ -12,7 +12,7 @@ import numpy as np
 
 from impl.blocks.codec import Bytes, Floats
 from impl.blocks.k_layout import read_half, scale_and_minimum, signed_scale
-from impl.blocks.kernel import kernel
+from impl.blocks.kernel import inner, kernel
 
 
 @kernel
@@ -48,7 +48,7 @@ def dequantize_q3_k(raw: Bytes, out: Floats) -> None:
                 y[i] = scale * np.float32(np.int32((packed[i] >> shift & 3) + (high[i] >> bit & 1) * 4 - 4))
 
 
-@kernel
+@inner
 def _affine(d: np.float32, dmin: np.float32, packed: Bytes, j: int) -> tuple[np.float32, np.float32]:
     scale, minimum = scale_and_minimum(packed, j)
     return np.float32(d * scale), np.float32(dmin * minimum)

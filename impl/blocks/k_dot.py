@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from impl.blocks.codec import Blocks, Bytes, Floats
 from impl.blocks.k_layout import read_half, scale_and_minimum, signed_scale
-from impl.blocks.kernel import kernel
+from impl.blocks.kernel import inner, kernel
 
 Ints = npt.NDArray[np.int32]
 
@@ -36,7 +36,7 @@ def input_of(y: Blocks) -> Input:
     return Input(np.ascontiguousarray(y["d"]), np.ascontiguousarray(y["qs"]), np.ascontiguousarray(y["bsums"]))
 
 
-@kernel
+@inner
 def _multiply(codes: Ints, scales: Ints, qs: npt.NDArray[np.int8], sums: Ints) -> None:
     """Give the eight sums of one super-block."""
     sums[:] = 0
@@ -48,20 +48,20 @@ def _multiply(codes: Ints, scales: Ints, qs: npt.NDArray[np.int8], sums: Ints) -
                 sums[i] += scale * codes[first + i] * qs[first + i]
 
 
-@kernel
+@inner
 def _add(total: Floats, d: np.float32, sums: Ints) -> None:
     for i in range(8):
         total[i] += d * np.float32(sums[i])
 
 
-@kernel
+@inner
 def _added_to(start: np.float32, total: Floats) -> np.float32:
     for i in range(8):
         start += total[i]
     return np.float32(start)
 
 
-@kernel
+@inner
 def _unpack_pairs(packed: Bytes, codes: Ints) -> None:
     """Give 256 bit pairs: each 32 bytes hold four runs of 32 elements, the first lowest."""
     for j in range(8):
@@ -70,7 +70,7 @@ def _unpack_pairs(packed: Bytes, codes: Ints) -> None:
             run[i] = part[i] >> 2 * (j % 4) & 3
 
 
-@kernel
+@inner
 def _unpack_nibbles(packed: Bytes, codes: Ints) -> None:
     """Give 256 nibbles: each 32 bytes hold two runs of 32 elements, the first low."""
     for j in range(8):
@@ -79,7 +79,7 @@ def _unpack_nibbles(packed: Bytes, codes: Ints) -> None:
             run[i] = part[i] >> 4 * (j % 2) & 15
 
 
-@kernel
+@inner
 def _add_bit(packed: Bytes, weight: int, codes: Ints) -> None:
     """Add ``weight`` to each code whose bit is set: run j of 32 elements has bit j of the 32 bytes."""
     for j in range(8):
@@ -88,7 +88,7 @@ def _add_bit(packed: Bytes, weight: int, codes: Ints) -> None:
             run[i] += (packed[i] >> j & 1) * weight
 
 
-@kernel
+@inner
 def _unpack_six_bits(low: Bytes, high: Bytes, codes: Ints) -> None:
     """Give the 256 codes of a Q6_K, -32 to 31."""
     for j in range(8):
@@ -98,14 +98,14 @@ def _unpack_six_bits(low: Bytes, high: Bytes, codes: Ints) -> None:
             run[i] = (nibbles[i] >> j % 4 // 2 * 4 & 15 | (pairs[i] >> 2 * (j % 4) & 3) << 4) - 32
 
 
-@kernel
+@inner
 def _unpack_scales(packed: Bytes, scales: Ints, minima: Ints) -> None:
     for j in range(8):
         scale, minimum = scale_and_minimum(packed, j)
         scales[j], minima[j] = np.int32(scale), np.int32(minimum)
 
 
-@kernel
+@inner
 def _sum_minima(minima: Ints, bsums: npt.NDArray[np.int16]) -> np.float32:
     """Add up each minimum times the sum of its quants; a minimum of 32 elements has two sums."""
     total = np.int32(0)

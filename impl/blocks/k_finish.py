@@ -21,13 +21,13 @@ from impl.blocks.k_pack import (
     pack_signed_scales,
     pack_six_bits,
 )
-from impl.blocks.kernel import kernel
+from impl.blocks.kernel import inner, kernel
 
 _ZERO = np.float32(0)
 _LOWEST = np.int32(0)
 
 
-@kernel
+@inner
 def _round_again(x: Floats, scales: Floats, minima: Floats, lowest: np.int32, highest: np.int32, levels: Bytes) -> None:
     """Give the codes of one sub-block of each lane, counted from ``lowest``, where the lane's scale is not 0."""
     for i in range(len(x)):
@@ -36,7 +36,7 @@ def _round_again(x: Floats, scales: Floats, minima: Floats, lowest: np.int32, hi
             levels[i, lane] = levels[i, lane] if scales[lane] == _ZERO else np.uint8(code)
 
 
-@kernel
+@inner
 def _round_by_packed(work: Work, packed: Bytes, top: np.int32) -> None:
     scales, minima = np.empty(LANES, np.float32), np.empty(LANES, np.float32)
     for j in range(8):

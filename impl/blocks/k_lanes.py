@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from impl.blocks.codec import Bytes, Floats
-from impl.blocks.kernel import kernel
+from impl.blocks.kernel import inner, kernel
 from impl.blocks.nearest import nearest
 
 LANES = 64
@@ -74,7 +74,7 @@ def _bytes(*shape: int) -> Bytes:
     return np.zeros(shape, np.uint8)
 
 
-@kernel
+@inner
 def level(x: np.float32, lowest: np.int32, highest: np.int32) -> np.int32:
     """Round ``x`` and keep it within ``lowest`` and ``highest``."""
     found = nearest(x)
@@ -82,7 +82,7 @@ def level(x: np.float32, lowest: np.int32, highest: np.int32) -> np.int32:
     return np.int32(lowest if found < lowest else found)
 
 
-@kernel
+@inner
 def clear(state: Floats, first: int, last: int) -> None:
     """Set rows ``first`` to ``last`` to 0."""
     for row in range(first, last + 1):

@@ -10,7 +10,7 @@ import numpy as np
 
 from impl.blocks.codec import Bytes
 from impl.blocks.half import f16_bits_to_f32
-from impl.blocks.kernel import kernel
+from impl.blocks.kernel import inner
 
 Q2_K = np.dtype([("scales", "u1", (16,)), ("qs", "u1", (64,)), ("d", "<f2"), ("dmin", "<f2")])
 Q3_K = np.dtype([("hmask", "u1", (32,)), ("qs", "u1", (64,)), ("scales", "u1", (12,)), ("d", "<f2")])
@@ -19,13 +19,13 @@ Q5_K = np.dtype([("d", "<f2"), ("dmin", "<f2"), ("scales", "u1", (12,)), ("qh", 
 Q6_K = np.dtype([("ql", "u1", (128,)), ("qh", "u1", (64,)), ("scales", "i1", (16,)), ("d", "<f2")])
 
 
-@kernel
+@inner
 def read_half(block: Bytes, at: int) -> np.float32:
     """Give the float16 at byte ``at`` as float32."""
     return f16_bits_to_f32(np.uint16(block[at] | block[at + 1] << 8))
 
 
-@kernel
+@inner
 def scale_and_minimum(packed: Bytes, j: int) -> tuple[np.float32, np.float32]:
     """Give scale and minimum, 0 to 63, of sub-block ``j`` of a Q4_K or Q5_K from its 12 bytes.
 
@@ -40,7 +40,7 @@ def scale_and_minimum(packed: Bytes, j: int) -> tuple[np.float32, np.float32]:
     return np.float32(scale), np.float32(minimum)
 
 
-@kernel
+@inner
 def signed_scale(packed: Bytes, j: int) -> np.float32:
     """Give the scale, -32 to 31, of sub-block ``j`` of a Q3_K from its 12 bytes.
 

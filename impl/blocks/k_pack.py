@@ -8,10 +8,10 @@ from __future__ import annotations
 from impl.blocks.codec import Bytes, Floats
 from impl.blocks.half import f16_bits_to_f32, f32_to_f16_bits
 from impl.blocks.k_lanes import LANES
-from impl.blocks.kernel import kernel
+from impl.blocks.kernel import inner
 
 
-@kernel
+@inner
 def pack_half(d: Floats, packed: Bytes) -> None:
     """Pack a float16 for each lane, and leave in ``d`` what a reader will find there."""
     for lane in range(LANES):
@@ -21,7 +21,7 @@ def pack_half(d: Floats, packed: Bytes) -> None:
         d[lane] = f16_bits_to_f32(bits)
 
 
-@kernel
+@inner
 def pack_pairs(levels: Bytes, packed: Bytes) -> None:
     """Pack the low 2 bits of the codes into 64 bytes: each 32 bytes hold four runs of 32 elements, the first lowest."""
     for i in range(64):
@@ -31,7 +31,7 @@ def pack_pairs(levels: Bytes, packed: Bytes) -> None:
             packed[i, lane] = low | (levels[first + 64, lane] & 3) << 4 | (levels[first + 96, lane] & 3) << 6
 
 
-@kernel
+@inner
 def pack_nibbles(levels: Bytes, packed: Bytes) -> None:
     """Pack the low 4 bits of the codes into 128 bytes: each 32 bytes hold two runs of 32 elements, the first low."""
     for i in range(128):
@@ -40,7 +40,7 @@ def pack_nibbles(levels: Bytes, packed: Bytes) -> None:
             packed[i, lane] = levels[first, lane] & 15 | (levels[first + 32, lane] & 15) << 4
 
 
-@kernel
+@inner
 def pack_bit(levels: Bytes, bit: int, packed: Bytes) -> None:
     """Collect bit ``bit`` of the codes in 32 bytes: run j of 32 elements has bit j of each byte."""
     for i in range(32):
@@ -51,7 +51,7 @@ def pack_bit(levels: Bytes, bit: int, packed: Bytes) -> None:
                 packed[i, lane] |= (levels[32 * j + i, lane] >> bit & 1) << j
 
 
-@kernel
+@inner
 def pack_six_bits(levels: Bytes, low: Bytes, high: Bytes) -> None:
     """Pack codes of 6 bits as Q6_K does: nibbles into 128 bytes, upper pairs into 64."""
     for i in range(128):
@@ -65,7 +65,7 @@ def pack_six_bits(levels: Bytes, low: Bytes, high: Bytes) -> None:
             high[i, lane] = pairs | levels[first + 64, lane] >> 4 << 4 | levels[first + 96, lane] >> 4 << 6
 
 
-@kernel
+@inner
 def pack_scales_and_minima(scales: Bytes, minima: Bytes, packed: Bytes) -> None:
     """Pack eight of each, 6 bits wide, into the 12 bytes of a Q4_K or Q5_K; of a wider one the bits fall where they do in ggml."""
     for j in range(4):
@@ -75,7 +75,7 @@ def pack_scales_and_minima(scales: Bytes, minima: Bytes, packed: Bytes) -> None:
             packed[j + 8, lane] = scales[j + 4, lane] & 15 | (minima[j + 4, lane] & 15) << 4
 
 
-@kernel
+@inner
 def pack_signed_scales(codes: Bytes, packed: Bytes) -> None:
     """Pack sixteen scales, 0 to 63, into the 12 bytes of a Q3_K."""
     for lane in range(LANES):

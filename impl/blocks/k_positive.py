@@ -10,7 +10,7 @@ import numpy as np
 
 from impl.blocks.codec import Bytes, Floats
 from impl.blocks.k_lanes import LANES, clear
-from impl.blocks.kernel import kernel
+from impl.blocks.kernel import inner, kernel
 from impl.blocks.nearest import nearest
 
 _LARGEST, _INVERSE, _SCALE, _ERROR, _BEST_ERROR, _BEST_INVERSE, _SUM_LX, _SUM_LL = range(8)
@@ -45,12 +45,12 @@ def _byte(code: np.int32) -> np.float32:
     return np.float32(np.int32(code & 255))
 
 
-@kernel
+@inner
 def _code(x: np.float32, top: np.int32) -> np.int32:
     return np.int32(min(nearest(x), top))
 
 
-@kernel
+@inner
 def _find_largest(x: Floats, state: Floats) -> None:
     """Find the largest value. A NaN wipes out what came before it."""
     clear(state, _LARGEST, _LARGEST)
@@ -60,7 +60,7 @@ def _find_largest(x: Floats, state: Floats) -> None:
             state[_LARGEST, lane] = so_far if so_far > x[i, lane] else x[i, lane]
 
 
-@kernel
+@inner
 def _try_steps(x: Floats, w: Floats, state: Floats, top: np.int32) -> None:
     """Find which of nine numbers of steps up to the largest value has the smallest error."""
     for t in (0, -4, -3, -2, -1, 1, 2, 3, 4):
@@ -75,7 +75,7 @@ def _try_steps(x: Floats, w: Floats, state: Floats, top: np.int32) -> None:
             state[_BEST_INVERSE, lane] = state[_INVERSE, lane] if better else state[_BEST_INVERSE, lane]
 
 
-@kernel
+@inner
 def _measure_error(x: Floats, w: Floats, state: Floats, as_bytes: bool, top: np.int32) -> None:
     """Add up the weighted squares of the errors. The first codes of all are kept as bytes and have no upper bound."""
     clear(state, _ERROR, _ERROR)
@@ -87,7 +87,7 @@ def _measure_error(x: Floats, w: Floats, state: Floats, as_bytes: bool, top: np.
             state[_ERROR, lane] += w[i, lane] * off * off
 
 
-@kernel
+@inner
 def _encode(x: Floats, w: Floats, levels: Floats, state: Floats, top: np.int32) -> None:
     clear(state, _SUM_LX, _SUM_LL)
     for i in range(len(x)):
@@ -99,7 +99,7 @@ def _encode(x: Floats, w: Floats, levels: Floats, state: Floats, top: np.int32) 
             state[_SUM_LL, lane] += w[i, lane] * value * value
 
 
-@kernel
+@inner
 def _descend(x: Floats, w: Floats, levels: Floats, state: Floats, top: np.int32) -> int:
     """Move each code to the best one for the scale that the others give, where that helps; count the moves of all lanes."""
     moves = 0

@@ -9,7 +9,7 @@ import numpy as np
 
 from impl.blocks.codec import Bytes, Floats
 from impl.blocks.k_lanes import LANES
-from impl.blocks.kernel import kernel
+from impl.blocks.kernel import inner, kernel
 from impl.blocks.nearest import nearest
 
 _ZERO = np.float32(0)
@@ -32,7 +32,7 @@ def code_by_largest(values: Floats, codes: Bytes, d: Floats, top: np.float32, ca
         d[lane] = largest / top
 
 
-@kernel
+@inner
 def _extreme(values: Floats, lane: int) -> np.float32:
     """Give the first of the greatest magnitude, 0 where all are zeros or NaN."""
     found = _ZERO

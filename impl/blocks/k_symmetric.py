@@ -10,7 +10,7 @@ import numpy as np
 
 from impl.blocks.codec import Bytes, Floats
 from impl.blocks.k_lanes import LANES, Work, clear, level
-from impl.blocks.kernel import kernel
+from impl.blocks.kernel import inner, kernel
 
 # Rows of the state: SCALE is the result, the rest is the search's own.
 SCALE = 0
@@ -62,7 +62,7 @@ def fit_symmetric(x: Floats, w: Floats, levels: Bytes, state: Floats, half: np.i
             levels[i, lane] = 0 if state[_MAGNITUDE, lane] < _ALL_ZERO else code
 
 
-@kernel
+@inner
 def _find_extreme(x: Floats, state: Floats) -> None:
     """Find the first element of greatest magnitude."""
     clear(state, _EXTREME, _MAGNITUDE)
@@ -85,7 +85,7 @@ def _sum(x: Floats, w: Floats, state: Floats, half: np.int32) -> None:
             state[_SUM_LL, lane] += w[i, lane] * code * code
 
 
-@kernel
+@inner
 def _try_first(x: Floats, w: Floats, state: Floats, half: np.int32) -> None:
     for lane in range(LANES):
         state[_INVERSE, lane] = -np.float32(half) / state[_EXTREME, lane]
@@ -97,7 +97,7 @@ def _try_first(x: Floats, w: Floats, state: Floats, half: np.int32) -> None:
         state[_BEST_INVERSE, lane] = state[_INVERSE, lane]
 
 
-@kernel
+@inner
 def _try_steps(x: Floats, w: Floats, state: Floats, half: np.int32, steps: np.float32) -> None:
     for lane in range(LANES):
         state[_INVERSE, lane] = -steps / state[_EXTREME, lane]
@@ -111,7 +111,7 @@ def _try_steps(x: Floats, w: Floats, state: Floats, half: np.int32, steps: np.fl
         state[_BEST_INVERSE, lane] = state[_INVERSE, lane] if better else state[_BEST_INVERSE, lane]
 
 
-@kernel
+@inner
 def fit_by_descent(x: Floats, codes: Floats, levels: Bytes, state: Floats, half: np.int32) -> None:
     """Start from the plain codes and improve one at a time; give row SCALE of ``state`` and the codes. ``codes`` is room."""
     _find_extreme(x, state)
@@ -128,7 +128,7 @@ def fit_by_descent(x: Floats, codes: Floats, levels: Bytes, state: Floats, half:
             levels[i, lane] = 0 if state[_MAGNITUDE, lane] < _ALL_ZERO else np.int32(codes[i, lane]) + half
 
 
-@kernel
+@inner
 def _start_descent(x: Floats, codes: Floats, state: Floats, half: np.int32) -> None:
     lowest, highest = np.int32(-half), np.int32(half - 1)
     for lane in range(LANES):
@@ -143,7 +143,7 @@ def _start_descent(x: Floats, codes: Floats, state: Floats, half: np.int32) -> N
             state[_SUM_LL, lane] += v * v * code * code
 
 
-@kernel
+@inner
 def _descend(x: Floats, codes: Floats, state: Floats, half: np.int32) -> int:
     """Move each code to the best one for the scale that the others give, where that helps; count the moves of all lanes."""
     clear(state, _MOVES, _MOVES)
@@ -156,7 +156,7 @@ def _descend(x: Floats, codes: Floats, state: Floats, half: np.int32) -> int:
     return moves
 
 
-@kernel
+@inner
 def _move(x: Floats, codes: Floats, state: Floats, half: np.int32, i: int, source: int, target: int) -> None:
     """Move element ``i`` of each lane. The sums go from rows ``source`` and the next one to ``target`` and the next one.
 

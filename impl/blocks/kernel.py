@@ -30,12 +30,32 @@ def kernel(function: Function) -> Function:
     What is kept on disk is used again while the function's module, the loops that it calls and the constants that it reads are
     the same. numba by itself would look at the module alone, and run a changed loop as it was before.
     """
-    compiled: Any = njit(**_OPTIONS)(function)
+    return cast("Function", _compiled(function, **_OPTIONS))
+
+
+def inner(function: Function) -> Function:
+    """Compile ``function``, which only compiled loops call; a call from Python raises TypeError.
+
+    The way in from Python, left out here, is a fifth of what there is to compile, most of it where arguments are many arrays.
+    """
+    compiled = _compiled(function, no_cpython_wrapper=True, **_OPTIONS)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise TypeError(f"{function.__module__}.{function.__name__} is called by compiled loops only")
+
+    # numba would call an address that is not there. It shall find nothing to call, and ask for a compilation.
+    compiled._insert = lambda *_: None
+    compiled._compile_for_args = refuse
+    return cast("Function", compiled)
+
+
+def _compiled(function: Callable[..., Any], **options: Any) -> Any:
+    compiled: Any = njit(**options)(function)
     kept = compiled._cache._cache_file
     kept._source_stamp = _stamp(function, kept._source_stamp)
     # numba reads this first: what was kept of another state, whose classes may be gone, is then not even looked at.
     kept._version = f"{kept._version} {kept._source_stamp}"
-    return cast("Function", compiled)
+    return compiled
 
 
 def _stamp(function: Callable[..., Any], source: object) -> str:

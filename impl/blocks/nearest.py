@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from impl.blocks.kernel import kernel
+from impl.blocks.kernel import inner
 
 _NO_FRACTION = np.float32(12582912)
 _SIGNIFICAND = np.int32(0x007FFFFF)
 _ZERO = np.int32(0x00400000)
 
 
-@kernel
+@inner
 def nearest(x: np.float32) -> np.int32:
     """Round ``x`` to an integer from -2^22 to 2^22 - 1."""
     bits = np.float32(x + _NO_FRACTION).view(np.int32)

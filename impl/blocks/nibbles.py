@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from impl.blocks.codec import Bytes, Floats
-from impl.blocks.kernel import kernel
+from impl.blocks.kernel import inner, kernel
 from impl.blocks.rounding import truncated
 
 
@@ -52,7 +52,7 @@ def pack_with_fifth_bits(codes: Bytes, raw: Bytes, at: int) -> None:
             raw[i, at + byte] = np.uint8(word >> 8 * byte & 255)
 
 
-@kernel
+@inner
 def fifth_bits(raw: Bytes, i: int, at: int) -> np.uint32:
     """Give the word of block ``i``."""
     return np.uint32(raw[i, at] | raw[i, at + 1] << 8 | raw[i, at + 2] << 16 | raw[i, at + 3] << 24)

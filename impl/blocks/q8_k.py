@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from impl.blocks.codec import Blocks, Bytes, Codec, Floats, raw_bytes
-from impl.blocks.kernel import kernel
+from impl.blocks.kernel import inner, kernel
 from impl.blocks.nearest import nearest
 from impl.types import by_name
 
@@ -22,7 +22,7 @@ _MAGNITUDE = np.int32(0x7FFFFFFF)
 _INFINITE = np.int32(0x7F800000)
 
 
-@kernel
+@inner
 def _extreme(x: Floats) -> np.float32:
     """Give the first element of greatest magnitude; 0 where all are zeros or NaN.
 

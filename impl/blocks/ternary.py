@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from impl.blocks.codec import Blocks, Bytes, Codec, Floats, raw_bytes
-from impl.blocks.kernel import kernel
+from impl.blocks.kernel import inner, kernel
 from impl.blocks.products import scaled
 from impl.blocks.refusal import refuse_non_finite
 from impl.blocks.rounding import to_f16
@@ -29,7 +29,7 @@ _ZERO = np.float32(0)
 _MAGNITUDE = np.int32(0x7FFFFFFF)
 
 
-@kernel
+@inner
 def _greatest(bits: npt.NDArray[np.int32]) -> np.float32:
     """Give the greatest magnitude of finite numbers. As integers their bits have the same order, and that loop vectorises."""
     greatest = np.int32(0)
@@ -38,7 +38,7 @@ def _greatest(bits: npt.NDArray[np.int32]) -> np.float32:
     return np.int32(greatest).view(np.float32)
 
 
-@kernel
+@inner
 def _to_codes(x: Floats, d: np.float32, codes: Bytes) -> None:
     """Give 0, 1 or 2 for each element: x / d, at most 1 in magnitude, rounded half away from zero, plus 1.
 
@@ -52,7 +52,7 @@ def _to_codes(x: Floats, d: np.float32, codes: Bytes) -> None:
         codes[j] = np.uint8(v >= _HALF) + np.uint8(v > -_HALF)
 
 
-@kernel
+@inner
 def _pack_digits(codes: Bytes, count: int, out: Bytes) -> None:
     """Put five digits of base 3 in each of ``count`` bytes: the foremost of all first, then the second ones, and so on.
 
@@ -90,7 +90,7 @@ def _pack_tq2_0(x: Floats, d: Floats, raw: Bytes) -> None:
                 raw[i, 32 * half + j] = codes[at] | codes[at + 32] << 2 | codes[at + 64] << 4 | codes[at + 96] << 6
 
 
-@kernel
+@inner
 def _digit(byte: np.uint32, d: np.float32) -> np.float32:
     """Give -d, 0 or d for the foremost digit of a byte; what is above the byte has been carried out before."""
     return np.float32(np.int32(np.uint32((byte & 255) * 3) >> 8) - np.int32(1)) * d

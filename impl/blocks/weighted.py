@@ -15,7 +15,7 @@ from impl.blocks.codec import Bytes, Floats
 from impl.blocks.k_affine import BASE, BEST_SCALE, Search, fit_affine
 from impl.blocks.k_lanes import LANES, STATE_ROWS
 from impl.blocks.k_symmetric import SCALE, fit_symmetric
-from impl.blocks.kernel import kernel
+from impl.blocks.kernel import inner, kernel
 
 _BLOCK = 32
 
@@ -82,7 +82,7 @@ def _take(state: Floats, row: int, out: Floats) -> None:
         out[lane] = state[row, lane]
 
 
-@kernel
+@inner
 def _take_codes(levels: Bytes, codes: Bytes) -> None:
     for lane in range(len(codes)):
         for i in range(codes.shape[1]):
@@ -101,7 +101,7 @@ def _powers(x: Floats) -> Floats:
     return powers
 
 
-@kernel
+@inner
 def _gather(blocks: Floats, imatrix: Floats, powers: Floats, first: int, x: Floats, w: Floats) -> int:
     """Put up to 64 blocks from ``first`` on and the weights of their elements in lanes (32, LANES); give how many. Others stay."""
     per_row = len(imatrix) // _BLOCK

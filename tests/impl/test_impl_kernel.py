@@ -67,3 +67,34 @@ def test_a_class_that_loops_took_may_be_gone(tmp_path: Path) -> None:
     for name in ("Before", "After"):
         (tmp_path / "tupled.py").write_text(TUPLED.format(name=name))
         assert run(tmp_path, f"import tupled; print(tupled.first(tupled.{name}(7)))") == [7]
+
+
+INNER = """
+from impl.blocks.kernel import inner, kernel
+
+@inner
+def half(x):
+    return x // 2
+
+@kernel
+def quarter(x):
+    return half(half(x))
+"""
+CALL_INNER = """
+import inners
+refused = 0
+for _ in range(2):
+    try:
+        inners.half(8)
+    except TypeError as error:
+        refused += "inners.half is called by compiled loops only" in str(error)
+    print(inners.quarter(8))
+print(refused)
+"""
+
+
+def test_what_only_loops_call_is_refused_to_others(tmp_path: Path) -> None:
+    """Before it is compiled and after, which without a refusal would end the process."""
+    (tmp_path / "inners.py").write_text(INNER)
+    for _ in range(2):  # compiled, then taken from the disk
+        assert run(tmp_path, CALL_INNER) == [2, 2, 2]
