@@ -310,3 +310,32 @@ def test_what_follows_a_refusal_is_judged_by_those_who_did_not_refuse(bench: Ben
     by_other = bench.run(msgspec.structs.replace(lax, name="lax"), select="small/files", authorities=authorities, profile="gguf-py")
     assert set(by_other.verdicts.values()) == {"pass"}
     assert by_other.finished.counts["lax"].values == 64
+
+
+def test_an_authority_that_dies_undeclared_is_told_from_one_that_drifts(bench: Bench, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(DIES)
+    dies = bench.authorities[0].command[0], str(tmp_path / "a.py")
+    bench.authorities[0] = msgspec.structs.replace(bench.authorities[0], command=dies)
+    ran = bench.run(bench.impl, select="small/files")
+    assert ran.code == 1
+    assert ran.verdicts["small/files/plain", "llama.cpp"] == "authority-crash"
+    assert ran.verdicts["small/files/alignment-0", "llama.cpp"] == "authority-drift"
+    assert ran.verdicts["small/files/plain", "gguf-py"] == ran.verdicts["small/files/plain", "impl"] == "pass"
+
+
+# Dies of a file that is to be accepted; of the one that is to be refused it says so for another reason.
+DIES = """
+import os, sys
+from impl.errors import GgufError
+from impl.serve import main
+from impl.subject import Subject
+class Dies(Subject):
+    def header(self, request):
+        try:
+            super().header(request)
+        except GgufError:
+            raise GgufError("bad-key", "some key", field="n_kv", at=16)
+        os.abort()
+    load = header
+sys.exit(main(Dies(), sys.argv[1:]))
+"""
