@@ -421,6 +421,23 @@ def bench_whole_model(file: Path, requantize: tuple[str, ...], threads: int, sec
     return bench_model(file, requantize, threads, seconds, as_json=as_json)
 
 
+@bench.command("compiling")
+@click.option("--type", "-t", "types", multiple=True, metavar="TYPE", help="Only this type (Q4_K). May be given several times.")
+@_json
+@_one_screen
+def bench_first_uses(types: tuple[str, ...], as_json: bool) -> int:
+    """Measure how long each op's first use takes, when its loops are compiled: once a machine (docs/benchmarks.md).
+
+    \b
+    Examples:
+      gguf-conformance bench compiling --type Q4_K
+      gguf-conformance bench compiling --json > compiling.json
+    """
+    from conformance.bench.command import bench_compiling
+
+    return bench_compiling(types, as_json=as_json)
+
+
 @main.command("build-authority")
 @click.option("--wheel-only", is_flag=True, help="Build the wheel into the cache, install nothing.")
 @_one_screen

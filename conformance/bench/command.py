@@ -1,4 +1,4 @@
-"""``bench blocks``: measures, prints each line when it is there, and tells on stderr what is under way."""
+"""``bench blocks`` and ``bench compiling``: measure, print each line when it is there, tell on stderr what is under way."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import sys
 from collections.abc import Sequence
 
 from conformance.bench.blocks import run, tasks
-from conformance.bench.view import HEAD, NOTE, line, to_json
+from conformance.bench.compiling import first_uses, run_each
+from conformance.bench.view import FIRST_HEAD, FIRST_NOTE, HEAD, NOTE, first_line, line, to_json
 from conformance.errors import EXIT_DIVERGENCE, EXIT_OK
 
 
@@ -23,6 +24,21 @@ def bench_blocks(types: Sequence[str], seconds: float, threads: Sequence[int], *
     if as_json:
         print(to_json(rows))  # noqa: T201 - the same
     return EXIT_OK if all(row.same for row in rows) else EXIT_DIVERGENCE
+
+
+def bench_compiling(types: Sequence[str], *, as_json: bool) -> int:
+    """Measure the first use of each op, and print."""
+    todo = first_uses(types)
+    if not as_json:
+        print(FIRST_NOTE, FIRST_HEAD, sep="\n", flush=True)  # noqa: T201 - the table is what the command is for
+    rows = []
+    for row in run_each(todo, _say):
+        rows.append(row)
+        if not as_json:
+            print(first_line(row), flush=True)  # noqa: T201 - the same
+    if as_json:
+        print(to_json(rows))  # noqa: T201 - the same
+    return EXIT_OK
 
 
 def _say(what: str) -> None:
