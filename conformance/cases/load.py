@@ -13,10 +13,11 @@ from conformance.cases.inputs import INPUT_KEYS, parse_input
 from conformance.cases.located import read_yaml
 from conformance.cases.model import BlocksInput, Case, DotInput, FileInput, Input, Limits, ModelInput, RowsInput
 from conformance.errors import ConfigurationError
+from conformance.ggml_types import BY_ID
 
 SUITE_KEYS = ("suite", "spec", "note", "defaults", "cases")
 DEFAULT_KEYS = ("ask", "expect", "limits", "covers")
-CASE_KEYS = (*INPUT_KEYS, "ask", "expect", "spec", "note", "covers", "limits", "nan")
+CASE_KEYS = (*INPUT_KEYS, "ask", "expect", "spec", "note", "covers", "limits", "nan", "requantize")
 # Recorded answers live below the cases and are none.
 GOLDEN = "golden"
 
@@ -31,6 +32,8 @@ _DEFAULT_ASK: dict[type[Input], tuple[str, ...]] = {
     BlocksInput: ("dequantize",),
     DotInput: ("dot",),
 }
+# What values can be quantized to; a case may expect that an authority does not do it.
+_QUANTIZED = tuple(kind.name for kind in BY_ID.values() if kind.block > 1)
 _PRODUCTS = ("dot", "dot:simd", "matvec", "matvec:simd")
 _ASKABLE: dict[type[Input], tuple[str, ...]] = {
     FileInput: ("header", "load", "tensor", "dequantize"),
@@ -94,6 +97,9 @@ def _case(suite: _Suite, key: str, entry: Entry) -> Case:
     own_ask = parts.get("ask") or suite.defaults.get("ask")
     ask = _ask(own_ask, source) if own_ask else _DEFAULT_ASK[type(source)]
     _check_vector(ask, parts, source)
+    requantize = _requantize(parts["requantize"], ask) if "requantize" in parts else ()
+    if requantize:
+        ask = (*ask, "quantize")
     return Case(
         id=f"{suite.name}/{key}",
         source=suite.path,
@@ -105,6 +111,7 @@ def _case(suite: _Suite, key: str, entry: Entry) -> Case:
         note=_text(parts, "note") or suite.note,
         covers=_covers(suite, parts),
         limits=_limits(parts.get("limits") or suite.defaults.get("limits")),
+        requantize=requantize,
         nan_payload="nan" in parts and parts["nan"].choice(("payload",)) == "payload",
     )
 
@@ -148,6 +155,16 @@ def _check_vector(ask: tuple[str, ...], parts: dict[str, Entry], source: Input) 
     rows = parse_float_rows(parts["x"], source.type).rows
     if rows != 1:
         raise parts["x"].error(f"x has {rows} rows, but `{asked}` multiplies all weights by one", "give x one row, or ask `dot`")
+
+
+def _requantize(entry: Entry, ask: tuple[str, ...]) -> tuple[str, ...]:
+    """Give the types that a file's dequantized values are quantized to. Raises ConfigurationError."""
+    if "dequantize" not in ask or any(op not in _ASKABLE[ModelInput] for op in ask):
+        raise entry.error("only dequantized values of a file are quantized again", "ask `dequantize` of a file or a model")
+    names = tuple(item.choice(_QUANTIZED) for item in entry.sequence())
+    if not names or len(set(names)) < len(names):
+        raise entry.error("no type, or one twice", "name types, each once: [Q8_0, Q4_K]")
+    return names
 
 
 def _expect(suite: _Suite, entry: Entry, parts: dict[str, Entry], ask: tuple[str, ...], source: Input):  # type: ignore[no-untyped-def]

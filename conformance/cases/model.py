@@ -87,7 +87,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     """One case. ``id`` is ``folder/file/key``; ``source`` and ``line`` say where it is declared.
 
     ``ask`` lists ops in order, variants as ``dot:simd``. ``expect[authority][op]`` is the non-empty tuple of admissible answers.
-    ``covers`` are labels of the rules and reports that the case stands for (``C17``, ``B01``), defined in docs/.
+    ``covers`` are labels of the rules and reports that the case stands for (``C17``, ``B01``), defined in docs/. ``requantize``
+    names types that a file's dequantized values are quantized to, where a row is a whole number of their blocks.
     """
 
     id: str
@@ -100,6 +101,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
     covers: tuple[str, ...] = ()
     limits: Limits = Limits()
+    requantize: tuple[str, ...] = ()
     nan_payload: bool = False
 
     @property

@@ -32,6 +32,8 @@ from conformance.values import Header
 LEADERS = ("llama.cpp", "gguf-py")
 # A model has hundreds of outputs: each is recorded by few digests, or the golden file would be larger than it is worth.
 MODEL_RANGES = 8
+REQUANTIZED_RANGES = 2
+PRODUCTS = ("dot", "matvec")
 
 
 class Setting(NamedTuple):
@@ -100,10 +102,10 @@ class Execution:
         self.directory: Header | None = None
         # The authorities that do not take the file: what follows from a directory is no question to them.
         self.without_directory: set[str] = set()
-        # By step and by participant: the quantized blocks that later steps take in.
-        self.blocks: dict[tuple[str, str], Path] = {}
-        # By step: the authorities' answers, since sums in another order are held to those in order.
-        self.measures: dict[str, dict[str, Measure]] = {}
+        # By step and by participant: the outputs that later steps take in, quantized blocks or a tensor's values.
+        self.outputs: dict[tuple[str, str], Path] = {}
+        # By op: the authorities' sums in order, which sums in another order are held to.
+        self.sums: dict[str, dict[str, Measure]] = {}
         self.prepared = Prepared()
 
     def __enter__(self) -> Execution:
@@ -159,7 +161,9 @@ class Execution:
                 )
             else:
                 replies[member.name] = self._ask(member, step)
-        measures = self.measures[step.name] = self._measures(step, replies)
+        measures = self._measures(step, replies)
+        if step.op in PRODUCTS and step.variant is None:
+            self.sums[step.op] = measures
         self._note_directory(step, measures)
         for member in self.members:
             if member.name in replies:
@@ -170,18 +174,21 @@ class Execution:
 
     def _ask(self, member: Member, step: Step) -> Reply:
         reply = member.ask(step, self.case, self.prepared.path, self._source(member, step), self.folder)
-        if member.is_authority and reply.output_path is not None and step.op == "quantize":
-            self.blocks[step.name, member.name] = reply.output_path
+        if member.is_authority and reply.output_path is not None and self._is_taken_in(step):
+            self.outputs[step.name, member.name] = reply.output_path
         return reply
 
+    def _is_taken_in(self, step: Step) -> bool:
+        return step.op == ("dequantize" if self.case.requantize else "quantize")
+
     def _source(self, member: Member, step: Step) -> Path | None:
-        """Give the input of a block step: an authority's quantized blocks, so that all take in the same bytes.
+        """Give the input of a block step: an authority's output of an earlier one, so that all take in the same bytes.
 
         Without a live authority a subject takes in its own, once they were found equal to the recorded ones.
         """
         if step.after is None:
             return step.input
-        sources = (self.blocks.get((step.after, name)) for name in (*LEADERS, member.name))
+        sources = (self.outputs.get((step.after, name)) for name in (*LEADERS, member.name))
         return next((source for source in sources if source is not None), None)
 
     def _measures(self, step: Step, replies: dict[str, Reply]) -> dict[str, Measure]:
@@ -231,8 +238,8 @@ class Execution:
             self.tallies[member.name].add(step, reply, verdict, {})
             return
         verdict = self._near(member, step, given, self._judge_subject(member, step, given, measures))
-        if verdict.same and step.op == "quantize" and reply.output_path is not None:
-            self.blocks.setdefault((step.name, member.name), reply.output_path)
+        if verdict.same and self._is_taken_in(step) and reply.output_path is not None:
+            self.outputs.setdefault((step.name, member.name), reply.output_path)
         self.tallies[member.name].add(step, reply, verdict, self._agreement(step, given, measures))
 
     def _judge_authority(self, member: Member, step: Step, given: Given) -> StepVerdict:
@@ -251,7 +258,7 @@ class Execution:
             return verdict
         if not any(expect.kind == "near" for expect in self._expects(judge, step)):
             return verdict
-        measure = self.measures[step.op].get(judge)
+        measure = self.sums[step.op].get(judge)
         if measure is None or not isinstance(measure.output, np.ndarray):
             return StepVerdict([], skipped=f"no sums of {judge} in order to hold {step.asked} to")
         sums = Sums(step.asked, judge, measure.output.view(np.float32), given.output.view(np.float32))
@@ -262,7 +269,7 @@ class Execution:
         if output is None:
             return None
         floats = step.numbers is not None and step.numbers.floats
-        ranges = MODEL_RANGES if self.prepared.is_model else MAX_RANGES
+        ranges = (MODEL_RANGES if step.after is None else REQUANTIZED_RANGES) if self.prepared.is_model else MAX_RANGES
         return condense(canonical(output, floats=floats and not self.case.nan_payload), step.unit, ranges)
 
     def _judge_subject(self, member: Member, step: Step, given: Given, measures: dict[str, Measure]) -> StepVerdict:

@@ -112,10 +112,15 @@ class Step(NamedTuple):
         return self.numbers is not None or self.tensor_bytes is not None
 
     @property
+    def takes_blocks(self) -> bool:
+        """Whether it takes in blocks that an earlier step made."""
+        return self.after is not None and self.op != "quantize"
+
+    @property
     def counts(self) -> Counts:
         """What a comparison of this step's answers compares; blocks that an earlier step compared are not counted again."""
         if self.numbers is not None:
-            return msgspec.structs.replace(self.numbers.counts, blocks=0) if self.after else self.numbers.counts
+            return msgspec.structs.replace(self.numbers.counts, blocks=0) if self.takes_blocks else self.numbers.counts
         if self.tensor_bytes is not None:
             return Counts(requests=1, tensors=1, bytes=self.tensor_bytes)
         return Counts(requests=1, files=1)
@@ -193,7 +198,22 @@ def file_steps(case: Case, prepared: Prepared, directory: Header | None, scratch
             cols, rows = int((tensor.dims or ["1"])[0]), prod(int(dim) for dim in tensor.dims[1:])
             source = _cut(prepared.path, directory.data_offset + int(tensor.offset), nbytes, scratch)
             numbers = Numbers(kind, rows, cols, floats=True, width=cols)
-            yield Step(name=f"dequantize[{index}]", op="dequantize", tensor_index=index, numbers=numbers, input=source)
+            dequantized = Step(name=f"dequantize[{index}]", op="dequantize", tensor_index=index, numbers=numbers, input=source)
+            yield dequantized
+            yield from _requantized(case, dequantized, rows, cols)
+
+
+def _requantized(case: Case, dequantized: Step, rows: int, cols: int) -> Iterator[Step]:
+    """Quantize a tensor's values again, to each type whose blocks fit its rows."""
+    for name in case.requantize:
+        if cols % BY_NAME[name].block == 0:
+            yield Step(
+                name=f"quantize[{dequantized.tensor_index}] to {name}",
+                op="quantize",
+                tensor_index=dequantized.tensor_index,
+                numbers=Numbers(BY_NAME[name], rows, cols, floats=False, width=1),
+                after=dequantized.name,
+            )
 
 
 def _cut(path: Path | None, start: int, nbytes: int, scratch: Path) -> Path:
