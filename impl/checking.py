@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from impl.arguments import require_floats
 from impl.blocks.codec import Floats
 from impl.errors import InputError, UnsupportedError
 from impl.scale_rules import RULES, Prediction, Rule
@@ -47,8 +48,7 @@ def check(type: str, rows: npt.NDArray[np.float32]) -> None:  # noqa: A002 - ggm
 
 
 def _blocks(kind: TensorType, rows: npt.NDArray[np.float32]) -> Floats:
-    if not isinstance(rows, np.ndarray) or rows.dtype != np.float32 or rows.ndim == 0:
-        raise InputError("rows must be a numpy array of float32 with at least one dimension, the row")
+    require_floats(rows, "rows")
     if rows.shape[-1] % kind.block:
         raise InputError(f"a row of {rows.shape[-1]} elements is no multiple of {kind.block}, the block of {kind.name}")
     return np.ascontiguousarray(rows).reshape(-1, kind.block)

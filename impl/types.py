@@ -96,6 +96,6 @@ def by_name(name: str) -> TensorType:
         UnsupportedError: no type of that name, or one that ggml has removed.
 
     """
-    if name not in _BY_NAME:
+    if not isinstance(name, str) or name not in _BY_NAME:
         raise UnsupportedError(f"unknown ggml type {name!r}: the known ones are {', '.join(_BY_NAME)}")
     return _BY_NAME[name]

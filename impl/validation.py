@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from impl.arguments import BytesLike, raw_bytes
 from impl.errors import InputError
 from impl.scales import E8M0, F64, FIELDS, Mask, ScaleField, is_nan, magnitudes, of_blocks, scale_dtype, stored_bits
 from impl.types import TensorType, by_name
@@ -19,8 +20,6 @@ PIECE = 1 << 18
 
 # The one type with a layout for which ggml has no rule: it refuses every row of it, an empty one too.
 NO_RULE = ("Q8_1",)
-
-BytesLike = bytes | bytearray | memoryview | npt.NDArray[Any]
 
 
 class BadBlock(NamedTuple):
@@ -64,7 +63,7 @@ def scale_records(kind: TensorType, data: BytesLike) -> npt.NDArray[Any]:
         InputError: ``data`` is no whole number of blocks.
 
     """
-    raw = np.ascontiguousarray(data).reshape(-1).view(np.uint8) if isinstance(data, np.ndarray) else np.frombuffer(data, np.uint8)
+    raw = raw_bytes(data, f"blocks of {kind.name}")
     if len(raw) % kind.nbytes:
         raise InputError(f"{len(raw)} bytes are no whole number of {kind.name} blocks, which take {kind.nbytes} bytes each")
     return raw.view(scale_dtype(kind))

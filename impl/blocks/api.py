@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from impl.arguments import BytesLike, raw_bytes, require_floats, require_imatrix, require_out, require_threads, whole_shape
 from impl.blocks import FAMILIES, SUPPORTED
 from impl.blocks.codec import Blocks, Bytes, Codec, Floats
 from impl.blocks.products import sum_in_order
@@ -25,10 +26,7 @@ COMPILED_PIECE = 1 << 20
 # Bytes of a result that goes past the caches. Who reads a smaller one at once finds it there, and wins more than writing it costs.
 STREAMED = 16 << 20
 
-BytesLike = bytes | bytearray | memoryview | npt.NDArray[Any]
 
-
-@cache
 def codec(name: str) -> Codec:
     """Give the codec of the type that ggml calls ``name``.
 
@@ -37,6 +35,11 @@ def codec(name: str) -> Codec:
 
     """
     by_name(name)  # tells an unknown name from one that is only not done
+    return _codec(name)
+
+
+@cache
+def _codec(name: str) -> Codec:
     for module, names in FAMILIES.items():
         if name in names:
             codecs: tuple[Codec, ...] = importlib.import_module(module).CODECS
@@ -73,11 +76,13 @@ def quantize(
     found = codec(type)
     cols = float_cols(rows, "rows", found)
     _check_can_quantize(found, imatrix, cols)
-    _check_threads(threads)
+    require_threads(threads)
     blocks = _blocks_of(rows, found)
     if found.check is not None and blocks.size:
         found.check(blocks.reshape(-1, cols), found.type)
-    result = _result(out, (*rows.shape[:-1], found.type.row_bytes(cols)), np.uint8)
+    result = _result(out, (*rows.shape[:-1], found.type.row_bytes(cols)), np.uint8, rows)
+    if not rows.size:
+        return result
     filled = result.reshape(-1).view(found.layout)
     if found.quantize_ref and (reference or not (found.quantize or found.quantize_rows)):
         _in_pieces(
@@ -142,10 +147,11 @@ def dequantize(
     found = codec(type)
     if found.dequantize is None:
         raise unsupported("dequantize", type)
-    _check_row(shape[-1] if len(shape) else 1, found)
-    _check_threads(threads)
-    blocks = records(data, math.prod(shape) // found.type.block, found)
-    result = _result(out, tuple(shape), np.float32)
+    dims = whole_shape(shape)
+    _check_row(dims[-1] if dims else 1, found)
+    require_threads(threads)
+    blocks = records(data, math.prod(dims) // found.type.block, found)
+    result = _result(out, dims, np.float32, blocks)
     filled = result.reshape(len(blocks), found.type.block)
     # Compiled loops go through memory once, without anything on the way: the fewer the pieces the better.
     pieces = _slices(len(blocks), -(-len(blocks) // threads) or 1) if found.compiled else _pieces(len(blocks), found, threads)
@@ -180,13 +186,13 @@ def _each(pieces: Iterable[slice], work: Callable[[slice], object], threads: int
             pass  # takes the results, so that an error in a thread is raised here
 
 
-def _result(out: npt.NDArray[Any] | None, shape: tuple[int, ...], dtype: type[np.generic]) -> npt.NDArray[Any]:
+def _result(
+    out: npt.NDArray[Any] | None, shape: tuple[int, ...], dtype: type[np.generic], source: npt.NDArray[Any]
+) -> npt.NDArray[Any]:
     """Give ``out``, if it can take the result, or make an array for it."""
     if out is None:
         return np.empty(shape, dtype)
-    if out.shape != shape or out.dtype != dtype or not (out.flags.c_contiguous and out.flags.writeable):
-        wanted = f"{np.dtype(dtype)} of shape {shape}, in one piece and writeable"
-        raise InputError(f"out must be {wanted}, not {out.dtype} of shape {out.shape} with strides {out.strides}")
+    require_out(out, shape, dtype, source)
     return out
 
 
@@ -256,11 +262,7 @@ def unsupported(op: str, name: str) -> UnsupportedError:
 
 def float_cols(rows: npt.NDArray[Any], what: str, found: Codec) -> int:
     """Check dtype and dimensions of float input; give its row length."""
-    if not isinstance(rows, np.ndarray) or rows.dtype != np.float32:
-        got = rows.dtype if isinstance(rows, np.ndarray) else type(rows).__name__
-        raise InputError(f"{what} must be a numpy array of float32, not {got}: convert it with .astype(numpy.float32)")
-    if rows.ndim == 0:
-        raise InputError(f"{what} must have at least one dimension, the row")
+    require_floats(rows, what)
     _check_row(rows.shape[-1], found)
     return int(rows.shape[-1])
 
@@ -270,14 +272,8 @@ def _check_row(cols: int, found: Codec) -> None:
         raise InputError(f"a row of {cols} elements is no multiple of {found.type.block}, the block of {found.type.name}")
 
 
-def _check_threads(threads: int) -> None:
-    if threads < 1:
-        raise InputError(f"threads must be 1 or more, not {threads}")
-
-
 def _check_imatrix(imatrix: npt.NDArray[Any], cols: int, found: Codec) -> None:
-    if imatrix.dtype != np.float32 or imatrix.shape != (cols,):
-        raise InputError(f"imatrix must be float32 of shape ({cols},), not {imatrix.dtype} of shape {imatrix.shape}")
+    require_imatrix(imatrix, cols)
     if found.uses_imatrix and found.quantize_rows is None:
         raise UnsupportedError(f"quantize of {found.type.name} with an imatrix is not done here; without one it is")
 
@@ -294,7 +290,7 @@ def _read_only(view: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def records(data: BytesLike, count: int, found: Codec) -> Blocks:
     """View ``data`` as ``count`` blocks, without a copy where it lies in one piece. Raises InputError for another size."""
-    raw = np.ascontiguousarray(data).reshape(-1).view(np.uint8) if isinstance(data, np.ndarray) else np.frombuffer(data, np.uint8)
+    raw = raw_bytes(data, f"blocks of {found.type.name}")
     if len(raw) != count * found.type.nbytes:
         problem = f"{len(raw)} bytes of {found.type.name}, but the shape needs {count} blocks, {count * found.type.nbytes} bytes"
         raise InputError(problem)

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from impl.blocks.api import BytesLike, codec, dequantize, float_cols, multiply, quantize, records, unsupported
+from impl.arguments import BytesLike, raw_bytes
+from impl.blocks.api import codec, dequantize, float_cols, multiply, quantize, records, unsupported
 from impl.blocks.codec import Blocks, Codec, Floats
 from impl.blocks.products import sum_in_order
 from impl.errors import InputError
@@ -53,11 +54,12 @@ def _matrix(weights: BytesLike, x: Floats, found: Codec) -> Blocks:
     if x.ndim != 1 or not x.size:
         raise InputError(f"x must be one row that is not empty: float32 of shape (cols,), not {x.shape}")
     row = found.type.row_bytes(x.size)
-    size = weights.nbytes if isinstance(weights, np.ndarray | memoryview) else len(weights)
+    raw = raw_bytes(weights, f"weights of {found.type.name}")
+    size = len(raw)
     if size % row:
         raise InputError(f"{size} bytes are no whole rows of {x.size} elements of {found.type.name}, which take {row} bytes each")
     blocks = x.size // found.type.block
-    return records(weights, size // row * blocks, found).reshape(-1, blocks)
+    return records(raw, size // row * blocks, found).reshape(-1, blocks)
 
 
 def _pieces(rows: int, cols: int) -> Iterator[slice]:

@@ -117,7 +117,7 @@ class File:
         check_load(self.header, len(self.buffer))
 
 
-def open_file(source: str | os.PathLike[str] | bytes, *, full: bool = False) -> File:
+def open_file(source: str | os.PathLike[str] | bytes | bytearray | memoryview, *, full: bool = False) -> File:
     """Open a GGUF file by path (mapped into memory), or one that is at hand as bytes.
 
     ``full`` also checks that all the data is there; without it only a tensor's ``data`` tells that its bytes are missing.
@@ -128,7 +128,7 @@ def open_file(source: str | os.PathLike[str] | bytes, *, full: bool = False) -> 
         OSError: the path cannot be read.
 
     """
-    opened = File(source if isinstance(source, bytes) else _map(Path(source)))
+    opened = File(bytes(source) if isinstance(source, bytes | bytearray | memoryview) else _map(Path(source)))
     if full:
         opened.check_load()
     return opened

@@ -86,9 +86,9 @@ def test_a_place_that_does_not_fit_is_refused(out: np.ndarray[tuple[int, ...], n
 
 @pytest.mark.parametrize("threads", [0, -1])
 def test_no_threads(threads: int) -> None:
-    with pytest.raises(InputError, match=f"threads must be 1 or more, not {threads}"):
+    with pytest.raises(InputError, match=f"threads must be 1 or more, a whole number, not {threads}"):
         impl.quantize("Q8_0", np.zeros(32, np.float32), threads=threads)
-    with pytest.raises(InputError, match=f"threads must be 1 or more, not {threads}"):
+    with pytest.raises(InputError, match=f"threads must be 1 or more, a whole number, not {threads}"):
         impl.dequantize("Q8_0", bytes(34), (32,), threads=threads)
 
 
