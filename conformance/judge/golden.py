@@ -6,7 +6,7 @@ the authority at hand. An answer equal to an earlier one of the same case is a r
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import msgspec
@@ -110,22 +110,24 @@ def _faults(case: dict[str, Steps]) -> Iterator[str]:
             yield from (f"{where}: {fault}" for fault in answer_faults(step, answer.outcome, answer.arrays, answer.output))
 
 
-class _Cases(msgspec.Struct):
-    cases: dict[str, msgspec.Raw] = {}
+_CASES = msgspec.json.Decoder(dict[str, Steps])
 
 
-def _where(path: Path) -> str:
-    """Name the case of which the answers are not in the form of a golden file; empty where it is not that."""
+def _read_case(raw: bytes | msgspec.Raw) -> tuple[str, dict[str, Steps]]:
+    """Give what is wrong with a case's recorded answers, empty if nothing is, and the answers."""
     try:
-        raw = msgspec.json.decode(read_regular(path), type=_Cases)
-    except (OSError, msgspec.DecodeError, RecursionError):
-        return ""
-    for key, answers in raw.cases.items():
-        try:
-            msgspec.json.decode(answers, type=dict[str, Steps])
-        except (msgspec.DecodeError, RecursionError):
-            return f"case {key!r}: "
-    return ""
+        case = _CASES.decode(raw)
+    except (msgspec.DecodeError, RecursionError) as problem:
+        return str(problem), {}
+    return next(_faults(case), ""), case
+
+
+class _RawFile(msgspec.Struct):
+    """A golden file whose cases are not read yet: each is on its own, so that what is wrong is told of the one case."""
+
+    format: int
+    authorities: dict[str, GoldenAuthority]
+    cases: dict[str, msgspec.Raw]
 
 
 class GoldenStore:
@@ -142,29 +144,41 @@ class GoldenStore:
     def file(self, suite: str) -> GoldenFile | None:
         """Give a suite's recorded answers, None where there are none; raises ConfigurationError for a broken file."""
         if suite not in self._files:
-            self._files[suite] = self._read(self.path(suite))
+            self._files[suite] = self._read(suite, ())
         return self._files[suite]
 
-    def _read(self, path: Path) -> GoldenFile | None:
+    def sound(self, suite: str, again: Collection[str]) -> GoldenFile | None:
+        """Give a suite's recorded answers, but for damaged ones of the cases ``again``: they are about to be recorded again."""
+        return self._read(suite, again)
+
+    def _read(self, suite: str, again: Collection[str]) -> GoldenFile | None:
+        path = self.path(suite)
         if not path.exists():
             return None
-        try:
-            golden = msgspec.json.decode(read_regular(path), type=GoldenFile)
-        except (OSError, msgspec.DecodeError, RecursionError) as problem:
-            raise self._broken(path, f"golden answers cannot be read: {_where(path)}{problem}") from problem
-        if golden.format != FORMAT:
-            raise self._broken(path, f"golden answers have format {golden.format}, this version reads {FORMAT}")
-        for key, case in golden.cases.items():
-            for fault in _faults(case):
-                raise self._broken(path, f"golden answers of the case {key!r}: {fault}", key)
-        return golden
+        raw = self._raw(suite, path)
+        cases: dict[str, dict[str, Steps]] = {}
+        for key, answers in raw.cases.items():
+            fault, case = _read_case(answers)
+            if not fault:
+                cases[key] = case
+            elif key not in again:
+                raise ConfigurationError(
+                    f"golden answers of the case {key!r}: {fault}",
+                    where=str(path),
+                    hint=f"with the authorities installed, record again: gguf-conformance record -s '{suite}/{key}'",
+                )
+        return GoldenFile(raw.format, raw.authorities, cases)
 
-    def _broken(self, path: Path, message: str, key: str = "") -> ConfigurationError:
-        suite = path.relative_to(self.folder).with_suffix("").as_posix()
-        case = f"{suite}/{key}" if key else suite
-        return ConfigurationError(
-            message, where=str(path), hint=f"with the authorities installed, record again: gguf-conformance record -s '{case}'"
-        )
+    def _raw(self, suite: str, path: Path) -> _RawFile:
+        hint = f"delete the file and, with the authorities installed, record again: gguf-conformance record -s '{suite}'"
+        try:
+            raw = msgspec.json.decode(read_regular(path), type=_RawFile)
+        except (OSError, msgspec.DecodeError, RecursionError) as problem:
+            raise ConfigurationError(f"golden answers cannot be read: {problem}", where=str(path), hint=hint) from problem
+        if raw.format != FORMAT:
+            told = f"golden answers have format {raw.format}, this version reads {FORMAT}"
+            raise ConfigurationError(told, where=str(path), hint=hint)
+        return raw
 
     def answer(self, suite: str, key: str, authority: str, step: str) -> GoldenAnswer | None:
         """Give the recorded answer, None where none is recorded."""

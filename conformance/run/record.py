@@ -76,10 +76,11 @@ def _kept(
     suite: str, chosen: Sequence[Case], origins: dict[str, GoldenAuthority], store: GoldenStore
 ) -> dict[str, dict[str, Steps]]:
     """Give the answers that stay in a suite's file: all, or none where they are from others than those who answer now."""
-    before = store.file(suite)
+    keys = {_key(case) for case in chosen}
+    before = store.sound(suite, keys)
     if before is None or before.authorities == origins:
         return before.cases if before else {}
-    others = before.cases.keys() - {_key(case) for case in chosen}
+    others = before.cases.keys() - keys
     if others:
         raise ConfigurationError(
             f"{len(others)} recorded answers would be told to be from authorities that did not give them: "

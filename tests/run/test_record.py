@@ -89,3 +89,17 @@ def test_a_whole_suite_is_recorded_by_another_version(bench: Bench) -> None:
     assert document["authorities"]["llama.cpp"]["version"] == document["authorities"]["gguf-py"]["version"] != "0.0.9"
     assert set(document["cases"]) == {"tensor", "alignment-0"}
     assert _marked(bench) == set()
+
+
+@pytest.mark.parametrize("damage", [{"outcome": {"outcome": "ok"}}, 7, {"outcome": {"outcome": "unheard of"}}])
+def test_a_damaged_answer_is_mended_by_the_command_that_the_error_names(bench: Bench, damage: object) -> None:
+    bench.record()
+    document = _document(bench)
+    document["cases"]["plain"] = {"llama.cpp": {"header": damage}}
+    bench.store.path("small/files").write_text(json.dumps(document))
+    with pytest.raises(ConfigurationError, match=r"the case 'plain'.*\n.*record -s 'small/files/plain'"):
+        bench.run(bench.impl, live=False, select="small/files")
+    with pytest.raises(ConfigurationError, match="the case 'plain'"):
+        _record(bench, "small/files/tensor")
+    _record(bench, "small/files/plain")
+    assert bench.run(bench.impl, live=False, select="small/files").code == 0
