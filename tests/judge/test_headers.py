@@ -1,5 +1,7 @@
 """Comparison of headers: each kind of difference has its path; what an interface cannot show is not judged."""
 
+from itertools import permutations
+
 import msgspec
 import pytest
 
@@ -184,3 +186,17 @@ def test_what_differs_is_counted() -> None:
         "header", "-", Measure("llama.cpp", Ok(BASE)), Given(Ok(msgspec.structs.replace(BASE, kv=pairs))), None
     )
     assert (divergence.field, divergence.different, divergence.unit) == ("kv[0].key", 3, "fields")
+
+
+def test_a_long_array_finds_its_like_among_keys_that_one_cannot_tell_apart() -> None:
+    """The recorded one's elements are left out: it must not sort by them."""
+    long: list[Element] = [str(number) for number in range(9 * LONG_ARRAY)]
+    pairs = [Pair("k\0a", "array", long, "u32"), Pair("k\0b", "array", ["5"], "u32"), Pair("k\0c", "array", [], "u32")]
+    shown = [msgspec.structs.replace(pair, key="k") for pair in pairs]
+    answer = record_answer(Ok(Header(3, 32, 0, shown, [])), None)
+    recorded = Measure("llama.cpp", answer.outcome, View(strings="c"), None, answer.arrays)
+    live = Measure("llama.cpp", Ok(Header(3, 32, 0, shown, [])), View(strings="c"))
+    for turned in permutations(pairs):
+        for measure in (recorded, live):
+            given = Given(Ok(Header(3, 32, 0, list(turned), [])), View(ordered=False))
+            assert differences("header", "-", measure, given, None) == []
