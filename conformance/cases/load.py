@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from conformance.cases.entry import Entry, nearest
-from conformance.cases.expect import check_asked, expand, parse_expect
+from conformance.cases.expect import Admissible, check_asked, expand, parse_expect
+from conformance.cases.family import FAMILY_KEYS, Member, unfold
 from conformance.cases.float_recipe import parse_float_rows
 from conformance.cases.inputs import INPUT_KEYS, parse_input
 from conformance.cases.located import read_yaml
@@ -17,7 +18,7 @@ from conformance.ggml_types import BY_ID
 
 SUITE_KEYS = ("suite", "spec", "note", "defaults", "cases")
 DEFAULT_KEYS = ("ask", "expect", "limits", "covers")
-CASE_KEYS = (*INPUT_KEYS, "ask", "expect", "spec", "note", "covers", "limits", "nan", "requantize")
+CASE_KEYS = (*INPUT_KEYS, *FAMILY_KEYS, "ask", "expect", "spec", "note", "covers", "limits", "nan", "requantize")
 # Recorded answers live below the cases and are none.
 GOLDEN = "golden"
 
@@ -86,10 +87,25 @@ def load_suite(path: Path, root: Path) -> list[Case]:
     declared = parts["cases"].mapping()
     if not declared:
         raise parts["cases"].error("no cases", "declare one or delete the file")
-    return [_case(suite, key, entry) for key, entry in declared.items()]
+    return [_case(suite, member) for member in _unfolded(declared)]
 
 
-def _case(suite: _Suite, key: str, entry: Entry) -> Case:
+def _unfolded(declared: dict[str, Entry]) -> list[Member]:
+    """Unfold families. Raises ConfigurationError where a member has the key of another case."""
+    members: dict[str, Member] = {}
+    for key, entry in declared.items():
+        for member in unfold(key, entry):
+            if member.key in members:
+                line = members[member.key].entry.line
+                raise entry.error(
+                    f"`{member.key}` is declared in line {line} too", "change the key, or omit that member of the family"
+                )
+            members[member.key] = member
+    return list(members.values())
+
+
+def _case(suite: _Suite, member: Member) -> Case:
+    key, entry = member.key, member.entry
     if not _KEY.fullmatch(key):
         raise entry.error(f"`{key}` cannot be the last part of an id", "use letters, digits, and . _ + - after the first")
     parts = entry.mapping(CASE_KEYS)
@@ -106,7 +122,7 @@ def _case(suite: _Suite, key: str, entry: Entry) -> Case:
         line=entry.line,
         input=source,
         ask=ask,
-        expect=_expect(suite, entry, parts, ask, source),
+        expect=_expect(suite, member, parts, ask, source),
         spec=_text(parts, "spec") or suite.spec,
         note=_text(parts, "note") or suite.note,
         covers=_covers(suite, parts),
@@ -167,12 +183,14 @@ def _requantize(entry: Entry, ask: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-def _expect(suite: _Suite, entry: Entry, parts: dict[str, Entry], ask: tuple[str, ...], source: Input):  # type: ignore[no-untyped-def]
+def _expect(
+    suite: _Suite, member: Member, parts: dict[str, Entry], ask: tuple[str, ...], source: Input
+) -> dict[str, dict[str, Admissible]]:
     default = parse_expect(suite.defaults["expect"]) if "expect" in suite.defaults else {}
-    own = parse_expect(parts["expect"]) if "expect" in parts else {}
-    for form in own.values():
+    own = [parse_expect(entry) for entry in ([parts["expect"]] if "expect" in parts else []) + list(member.expects)]
+    for form in (form for forms in own for form in forms.values()):
         check_asked(form, ask)
-    return expand(entry, [default, own], ask, complete=isinstance(source, FileInput | ModelInput))
+    return expand(member.entry, [default, *own], ask, complete=isinstance(source, FileInput | ModelInput))
 
 
 def _covers(suite: _Suite, parts: dict[str, Entry]) -> tuple[str, ...]:
