@@ -1,7 +1,8 @@
 """The reference implementation: reads GGUF files as llama.cpp does, and ggml's blocks bit for bit as ggml does.
 
-The library's face is ``open``, ``quantize``, ``dequantize``, ``dot``, ``matvec``, ``check`` and ``validate``; ``python -m impl``
-is its adapter. numpy is loaded only when numbers are asked for, so that reading a header starts fast.
+The library's face is ``open``, ``write``, ``rewrite``, ``quantize``, ``dequantize``, ``dot``, ``matvec``, ``check`` and
+``validate``; ``python -m impl`` is its adapter. numpy is loaded only when numbers are asked for, so that reading a header
+starts fast.
 """
 
 from __future__ import annotations
@@ -9,38 +10,55 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from impl.errors import GgufError, InputError, UnsupportedError
+from impl.errors import DescriptionError, GgufError, InputError, UnsupportedError
 
 if TYPE_CHECKING:
     from impl.blocks.api import dequantize, dot, quantize
     from impl.blocks.matvec import matvec
     from impl.checking import check
+    from impl.container.byteswap import byteswap
     from impl.container.file import File, Tensor
     from impl.container.file import open_file as open  # noqa: A004 - the face's verb, as in gzip.open
+    from impl.container.making import value
+    from impl.container.new_tensor import NewTensor
+    from impl.container.writer import Writer, rewrite, write
     from impl.validation import BadBlock, validate
 
 __version__ = "0.1.0"
 
 __all__ = [
     "BadBlock",
+    "DescriptionError",
     "File",
     "GgufError",
     "InputError",
+    "NewTensor",
     "Tensor",
     "UnsupportedError",
+    "Writer",
+    "byteswap",
     "check",
     "dequantize",
     "dot",
     "matvec",
     "open",
     "quantize",
+    "rewrite",
     "validate",
+    "value",
+    "write",
 ]
 
 _LAZY = {
     "File": ("impl.container.file", "File"),
     "Tensor": ("impl.container.file", "Tensor"),
     "open": ("impl.container.file", "open_file"),
+    "value": ("impl.container.making", "value"),
+    "NewTensor": ("impl.container.new_tensor", "NewTensor"),
+    "Writer": ("impl.container.writer", "Writer"),
+    "rewrite": ("impl.container.writer", "rewrite"),
+    "write": ("impl.container.writer", "write"),
+    "byteswap": ("impl.container.byteswap", "byteswap"),
     "quantize": ("impl.blocks.api", "quantize"),
     "dequantize": ("impl.blocks.api", "dequantize"),
     "dot": ("impl.blocks.api", "dot"),

@@ -76,5 +76,27 @@ class InputError(ValueError):
     """Numbers, bytes or shapes that do not fit what is asked."""
 
 
+class DescriptionError(InputError):
+    """A file that shall be written and that no reader would take, or that its format cannot hold.
+
+    ``reject_class`` says what kind of fault, ``field`` where it would stand (``kv[0].key``); ``problem`` shows the offending
+    value, ``hint`` says what to do instead.
+    """
+
+    def __init__(self, reject_class: RejectClass, problem: str, *, field: str, hint: str) -> None:
+        super().__init__(f"{field}: {problem}; {hint}")
+        self.reject_class = reject_class
+        self.problem = problem
+        self.field = field
+        self.hint = hint
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _description_error, (self.reject_class, self.problem, self.field, self.hint)
+
+
+def _description_error(reject_class: RejectClass, problem: str, field: str, hint: str) -> DescriptionError:
+    return DescriptionError(reject_class, problem, field=field, hint=hint)
+
+
 class UnsupportedError(ValueError):
     """A ggml type, or a way to quantize it, that this implementation does not do."""

@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 from typing import IO
 
-from impl.errors import GgufError, InputError, UnsupportedError
+from impl.errors import DescriptionError, GgufError, InputError, UnsupportedError
 from impl.subject import Json, Subject
 
-OPS = ("hello", "header", "load", "tensor", "dequantize", "quantize", "dot", "matvec")
+OPS = ("hello", "header", "load", "tensor", "dequantize", "quantize", "dot", "matvec", "write")
 
 EXIT_OK = 0
 EXIT_REJECT = 1
@@ -58,15 +58,21 @@ def respond(subject: Subject, op: str, request: Json) -> Json:
         return {"unsupported": _one_line(f"op {op!r}; these are done: {', '.join(OPS)}")}
     try:
         return {"ok": getattr(subject, op)(request)}
-    except GgufError as error:
-        message = _one_line(error.problem)
-        return {"reject": {"class": error.reject_class, "message": message, "at": error.at, "field": error.field}}
-    except InputError as error:
-        return {"reject": {"class": "bad-input", "message": _one_line(str(error))}}
+    except (GgufError, InputError) as error:
+        return {"reject": _rejected(error)}
     except UnsupportedError as error:
         return {"unsupported": _one_line(str(error))}
     except Exception as error:  # noqa: BLE001 - the loop must outlive any fault of one request, and "error" is how it is told
         return {"error": _one_line(f"{type(error).__name__}: {error}")}
+
+
+def _rejected(error: GgufError | InputError) -> Json:
+    """Give a refusal's class, and its place where that is known."""
+    if isinstance(error, GgufError):
+        return {"class": error.reject_class, "message": _one_line(error.problem), "at": error.at, "field": error.field}
+    if isinstance(error, DescriptionError):
+        return {"class": error.reject_class, "message": _one_line(str(error)), "field": error.field}
+    return {"class": "bad-input", "message": _one_line(str(error))}
 
 
 def to_json(value: Json) -> bytes:

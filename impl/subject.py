@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,9 @@ Json = dict[str, Any]
 # The variants of quantize: ggml's normal path, and the ``_ref`` functions, which some types have not and some have alone.
 _QUANTIZE: dict[str | None, tuple[str, ...]] = {None: SUPPORTED["quantize"], "ref": SUPPORTED["ref"]}
 
+# Bytes of tensor data that are copied in one go.
+_PIECE = 1 << 20
+
 
 class Subject:
     """Answers requests with this package; each op is a method. ``name`` is what hello says.
@@ -39,7 +43,7 @@ class Subject:
         quantize = [*_QUANTIZE[None], *(f"{kind}:ref" for kind in _QUANTIZE["ref"])]
         blocks = {"dequantize": list(SUPPORTED["dequantize"]), "quantize": quantize}
         blocks |= {op: list(SUPPORTED["dot"]) for op in ("dot", "matvec")}
-        ops: Json = {"header": {}, "load": {}, "tensor": {}, **blocks}
+        ops: Json = {"header": {}, "load": {}, "tensor": {}, **blocks, "write": {}}
         return {"name": self.name, "version": __version__, "language": "python", "protocol": PROTOCOL, "ops": ops}
 
     def header(self, request: Json) -> Json:
@@ -108,6 +112,24 @@ class Subject:
         if len(products) != rows:
             raise InputError(f"{request['weights']} holds {len(products)} rows of {cols} elements, not {rows}")
         products.tofile(request["out"])
+        return {}
+
+    def write(self, request: Json) -> Json:
+        """Write the file that a header describes, with the tensors' bytes out of another file."""
+        from impl.container.told import told_pairs, told_tensors  # noqa: PLC0415 - only this op makes files
+        from impl.container.writer import Writer  # noqa: PLC0415 - the same
+
+        said = json.loads(Path(request["description"]).read_bytes())
+        tensors = told_tensors(said["tensors"])
+        with (
+            Writer(request["out"], told_pairs(said["kv"]), tensors, version=said["version"]) as writer,
+            Path(request["data"]).open("rb") as data,
+        ):
+            for entry in writer.layout.entries:
+                for start in range(0, entry.nbytes, _PIECE):
+                    writer.write(data.read(min(_PIECE, entry.nbytes - start)))
+            if data.read(1):
+                raise InputError(f"{request['data']} holds more bytes than the tensors take")
         return {}
 
 

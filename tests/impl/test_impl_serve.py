@@ -41,7 +41,7 @@ def test_hello_says_what_is_done() -> None:
     ok = said["ok"]
     assert isinstance(ok, dict)
     assert (ok["name"], ok["version"], ok["language"], ok["protocol"]) == ("impl", impl.__version__, "python", 1)
-    assert list(ok["ops"]) == ["header", "load", "tensor", "dequantize", "quantize", "dot", "matvec"]
+    assert list(ok["ops"]) == ["header", "load", "tensor", "dequantize", "quantize", "dot", "matvec", "write"]
     assert "Q8_1" not in ok["ops"]["quantize"]
     assert {"Q8_1:ref", "Q8_0", "Q8_0:ref", "F32"} <= set(ok["ops"]["quantize"])
 
@@ -140,7 +140,7 @@ def test_the_reference_variant_gives_the_same_bytes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("request_", "says"),
     [
-        ({"op": "write"}, "op 'write'"),
+        ({"op": "read"}, "op 'read'"),
         ({"op": "respond"}, "op 'respond'"),
         ({"op": "quantize", "type": "Q8_1"}, "quantize of Q8_1, variant None, is not done here"),
         ({"op": "quantize", "type": "F32", "variant": "ref"}, "variant ref"),
