@@ -12,6 +12,7 @@ from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
 from conformance.adapter import PROTOCOL, Adapter, Identity, Ops, View
 from conformance.subjects.authorities.gguf_py import blocks
 from conformance.subjects.authorities.gguf_py.reader import Reader
+from conformance.subjects.authorities.gguf_py.writer import write
 
 VIEW = View()
 
@@ -29,6 +30,7 @@ def identity() -> Identity:
             tensor=VIEW,
             dequantize=blocks.declared_dequantize(),
             quantize=blocks.declared_quantize(),
+            write=VIEW,
         ),
         details={"package": str(Path(gguf.__file__).parent), "origin": origin(), "numpy": np.__version__},
     )
@@ -53,5 +55,6 @@ def adapter() -> Adapter:
             "tensor": reader.tensor,
             "dequantize": blocks.dequantize,
             "quantize": blocks.quantize,
+            "write": write,
         },
     )

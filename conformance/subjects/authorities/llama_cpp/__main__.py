@@ -7,7 +7,7 @@ import sys
 
 from conformance.adapter import PROTOCOL, Adapter, Header, Identity, Ops, View
 from conformance.errors import AuthorityMissingError
-from conformance.subjects.authorities.llama_cpp import blocks, probe
+from conformance.subjects.authorities.llama_cpp import blocks, probe, writer
 from conformance.subjects.authorities.llama_cpp.library import LIBRARY_VARIABLE, libraries, package_version
 from conformance.subjects.authorities.llama_cpp.loaded import Loader
 from conformance.subjects.authorities.llama_cpp.reader import read_header
@@ -47,6 +47,7 @@ def _ops() -> Ops:
         quantize=blocks.declared_quantize(),
         dot=dots,
         matvec=dots,
+        write=View(),
     )
 
 
@@ -68,6 +69,7 @@ def adapter() -> Adapter:
             "quantize": blocks.quantize,
             "dot": blocks.dot,
             "matvec": blocks.matvec,
+            "write": writer.write,
         },
     )
 

@@ -10,7 +10,24 @@ import importlib.util
 import os
 import re
 import sys
-from ctypes import POINTER, c_bool, c_char_p, c_int, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+from ctypes import (
+    POINTER,
+    c_bool,
+    c_char_p,
+    c_double,
+    c_float,
+    c_int,
+    c_int8,
+    c_int16,
+    c_int32,
+    c_int64,
+    c_size_t,
+    c_uint8,
+    c_uint16,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -61,6 +78,12 @@ class InitParams(ctypes.Structure):
     _fields_ = (("no_alloc", c_bool), ("ctx", c_void_p))
 
 
+class ContextParams(ctypes.Structure):
+    """``ggml_init_params``: bytes of memory, the memory or null, and whether tensors get none of it for their data."""
+
+    _fields_ = (("mem_size", c_size_t), ("mem_buffer", c_void_p), ("no_alloc", c_bool))
+
+
 class Libraries(NamedTuple):
     """The loaded libraries and where ``base`` came from."""
 
@@ -81,6 +104,11 @@ _BASE_FUNCTIONS: dict[str, tuple[object, tuple[object, ...]]] = {
     "ggml_quantize_init": (None, (c_int,)),
     "ggml_quantize_requires_imatrix": (c_bool, (c_int,)),
     "ggml_quantize_chunk": (c_size_t, (c_int, c_void_p, c_void_p, c_int64, c_int64, c_int64, c_void_p)),
+    "ggml_init": (c_void_p, (ContextParams,)),
+    "ggml_new_tensor": (c_void_p, (c_void_p, c_int, c_int, POINTER(c_int64))),
+    "ggml_set_name": (c_void_p, (c_void_p, c_char_p)),
+    "ggml_get_name": (c_char_p, (c_void_p,)),
+    "ggml_nbytes": (c_size_t, (c_void_p,)),
     "gguf_init_from_file": (c_void_p, (c_char_p, InitParams)),
     "gguf_init_from_buffer": (c_void_p, (c_char_p, c_size_t, InitParams)),
     "gguf_init_from_callback": (c_void_p, (ReadCallback, c_void_p, c_size_t, c_uint64, InitParams)),
@@ -103,6 +131,24 @@ _BASE_FUNCTIONS: dict[str, tuple[object, tuple[object, ...]]] = {
     "gguf_get_tensor_type": (c_int32, (c_void_p, c_int64)),
     "gguf_get_tensor_offset": (c_size_t, (c_void_p, c_int64)),
     "gguf_get_tensor_size": (c_size_t, (c_void_p, c_int64)),
+    "gguf_remove_key": (c_int64, (c_void_p, c_char_p)),
+    "gguf_set_val_u8": (None, (c_void_p, c_char_p, c_uint8)),
+    "gguf_set_val_i8": (None, (c_void_p, c_char_p, c_int8)),
+    "gguf_set_val_u16": (None, (c_void_p, c_char_p, c_uint16)),
+    "gguf_set_val_i16": (None, (c_void_p, c_char_p, c_int16)),
+    "gguf_set_val_u32": (None, (c_void_p, c_char_p, c_uint32)),
+    "gguf_set_val_i32": (None, (c_void_p, c_char_p, c_int32)),
+    "gguf_set_val_f32": (None, (c_void_p, c_char_p, c_float)),
+    "gguf_set_val_u64": (None, (c_void_p, c_char_p, c_uint64)),
+    "gguf_set_val_i64": (None, (c_void_p, c_char_p, c_int64)),
+    "gguf_set_val_f64": (None, (c_void_p, c_char_p, c_double)),
+    "gguf_set_val_bool": (None, (c_void_p, c_char_p, c_bool)),
+    "gguf_set_val_str": (None, (c_void_p, c_char_p, c_char_p)),
+    "gguf_set_arr_data": (None, (c_void_p, c_char_p, c_int, c_void_p, c_size_t)),
+    "gguf_set_arr_str": (None, (c_void_p, c_char_p, POINTER(c_char_p), c_size_t)),
+    "gguf_add_tensor": (None, (c_void_p, c_void_p)),
+    "gguf_set_tensor_data": (None, (c_void_p, c_char_p, c_void_p)),
+    "gguf_write_to_file": (c_bool, (c_void_p, c_char_p, c_bool)),
 }
 _CPU_FUNCTIONS: dict[str, tuple[object, tuple[object, ...]]] = {
     "ggml_cpu_init": (None, ()),

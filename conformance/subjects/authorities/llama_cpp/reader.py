@@ -15,7 +15,7 @@ from conformance.subjects.authorities.llama_cpp.rejects import refusal
 from conformance.values import VALUE_TYPES, Element, Pair, TensorInfo, element_from_bytes, text_from_bytes
 
 # Value type -> format of one value as stored (bools are int8 with value 0 or 1); floats are taken as their bits.
-_FORMATS = {
+FORMATS = {
     "u8": "B",
     "i8": "b",
     "u16": "H",
@@ -90,7 +90,7 @@ def _array(gguf: int, number: int, items: str) -> list[Element]:
 
 def _numbers(address: int, count: int, value_type: str) -> list[str]:
     """Take ``count`` values from memory, not through the typed getters: those would pass a NaN through a register."""
-    form = f"<{count}{_FORMATS[value_type]}"
+    form = f"<{count}{FORMATS[value_type]}"
     values = struct.unpack(form, ctypes.string_at(address, struct.calcsize(form)))
     match value_type:
         case "f32":
