@@ -1,18 +1,23 @@
 """The grid point next to some elements, among the neighbours of what they round to.
 
 The weighted distance of a neighbour is a sum over its elements, and what an element adds depends on its code alone. So this is
-worked out once for each code, at all scales side by side; a distance is then a few look-ups, added in ggml's order.
+worked out once for each code, at all scales side by side; a distance is then a few look-ups, added in ggml's order. Elements mostly
+round to the same point at some scales in a row, which have one list of neighbours: it is gone through for all of them at once.
 
 Source: ``iq2_find_best_neighbour`` and ``iq3_find_best_neighbour`` in ggml/src/ggml-quants.c.
 """
 
 from __future__ import annotations
 
-from functools import cache
-from typing import NamedTuple
+from functools import cache, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from numba import types
+from numba.core import cgutils
+from numba.core.cgutils import ir  # type: ignore[attr-defined]  # the llvmlite that numba itself works with
+from numba.extending import intrinsic
 
 from impl.blocks.codec import Floats
 from impl.blocks.iq_grids import codes
@@ -20,21 +25,14 @@ from impl.blocks.iq_neighbours import neighbours
 from impl.blocks.kernel import inner
 
 LANES = 32  # room for the scales tried at a time
+WIDTH = 8  # of these, for how many neighbours are looked at together
+TERMS = 32 * LANES + WIDTH  # room for the terms; the last ones are read together with what is behind them
 
 _ONE = np.float32(1)
 _TWO = np.float32(2)
-_ZERO = np.float32(0)
-_NONE = np.uint64(0)
-_EIGHT = np.uint64(8)
-_FOUR = np.uint64(4)
-_FIRST = np.uint64(1)  # numba keeps an index free of the test for negative ones only where all of it is unsigned
 _STEP = np.uint64(LANES)
-_SHIFT = np.uint64(32)
-_PLACE = np.uint64(0xFFFFFFFF)
-_TOO_FAR = np.uint64(0x7F7FFFFF << 32)  # the largest float32, as a key
 
 Indices = npt.NDArray[np.uint16]
-Unsigned = np.uint64 | int
 
 
 class Grid(NamedTuple):
@@ -79,42 +77,56 @@ def fill_terms(  # noqa: PLR0913, PLR0917 - arrays in a tuple are counted up and
             to += _STEP
 
 
-@inner
-def _key(distance: np.float32, at: Unsigned) -> Unsigned:
-    """Give a number that orders by distance, then by place. No distance is negative, so its bits order as it does, NaN last."""
-    return np.uint64(np.float32(distance).view(np.uint32)) << _SHIFT | at
+def _nearest_of(size: int) -> Any:
+    """Make the loop over a list of neighbours of ``size`` elements: vector instructions, which numba would not find in a loop."""
+
+    def nearest(_context: Any, lists: Any, start: Any, offsets: Any, terms: Any, lane: Any, best: Any) -> Any:
+        return types.void(lists, start, offsets, terms, lane, best), partial(_generate, size)
+
+    return intrinsic(nearest)
+
+
+def _generate(size: int, context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """Keep for each lane the smallest distance and its point, the first of equals; a NaN is never smaller."""
+    lists, offsets, terms, best = (context.make_array(signature.args[k])(context, builder, arguments[k]).data for k in (0, 2, 3, 5))
+    start, lane = arguments[1], arguments[4]
+    floats, ints, long = ir.VectorType(ir.FloatType(), WIDTH), ir.VectorType(ir.IntType(32), WIDTH), ir.IntType(64)
+
+    def read(table: Any, place: Any) -> Any:
+        return builder.zext(builder.load(builder.gep(table, [place])), long)
+
+    room: Any = cgutils.alloca_once_value
+    smallest = room(builder, ir.Constant(floats, [float(np.finfo(np.float32).max)] * WIDTH))
+    nearest = room(builder, ir.Constant(ints, [-1] * WIDTH))
+    with cgutils.for_range(builder, read(lists, builder.sub(start, long(1)))) as loop:
+        point = read(lists, builder.add(start, loop.index))
+        distance = ir.Constant(floats, [0.0] * WIDTH)  # 0 + -0 is 0: an importance of -0 gives terms of -0
+        for i in range(size):
+            term = builder.add(read(offsets, builder.add(builder.mul(point, long(size)), long(i))), lane)
+            row = builder.bitcast(builder.gep(terms, [term]), floats.as_pointer())
+            distance = builder.fadd(distance, builder.load(row, align=4))
+        closer = builder.fcmp_ordered("<", distance, builder.load(smallest))
+        one = builder.insert_element(ir.Constant(ints, ir.Undefined), builder.trunc(point, ir.IntType(32)), ir.IntType(32)(0))
+        points = builder.shuffle_vector(one, ir.Constant(ints, ir.Undefined), ir.Constant(ints, [0] * WIDTH))
+        builder.store(builder.select(closer, distance, builder.load(smallest)), smallest)
+        builder.store(builder.select(closer, points, builder.load(nearest)), nearest)
+    builder.store(builder.load(nearest), builder.bitcast(best, ints.as_pointer()), align=4)
+    return context.get_dummy_value()
+
+
+_nearest_of_8, _nearest_of_4 = _nearest_of(8), _nearest_of(4)
 
 
 @inner
-def _best_of_8(start: Unsigned, lane: Unsigned, lists: Indices, offsets: Indices, terms: Floats) -> Unsigned:
-    best: Unsigned = _TOO_FAR
-    for at in range(start, start + np.uint64(lists[start - _FIRST])):
-        row = _EIGHT * np.uint64(lists[at])
-        distance = _ZERO  # 0 + -0 is 0: an importance of -0 gives terms of -0
-        for i in range(_NONE, _EIGHT):
-            distance += terms[offsets[row + i] + lane]
-        best = min(best, _key(distance, at))
-    return best
+def best_neighbours(
+    kmap_entry: int, lane: int, size: int, lists: Indices, offsets: Indices, terms: Floats, best: npt.NDArray[np.int32]
+) -> None:
+    """Give the nearest neighbours at WIDTH scales from ``lane`` on, of equally near ones the first.
 
-
-@inner
-def _best_of_4(start: Unsigned, lane: Unsigned, lists: Indices, offsets: Indices, terms: Floats) -> Unsigned:
-    best: Unsigned = _TOO_FAR
-    for at in range(start, start + np.uint64(lists[start - _FIRST])):
-        row = _FOUR * np.uint64(lists[at])
-        distance = _ZERO  # 0 + -0 is 0: an importance of -0 gives terms of -0
-        for i in range(_NONE, _FOUR):
-            distance += terms[offsets[row + i] + lane]
-        best = min(best, _key(distance, at))
-    return best
-
-
-@inner
-def best_neighbour(kmap_entry: int, lane: Unsigned, size: int, lists: Indices, offsets: Indices, terms: Floats) -> int:
-    """Give the nearest neighbour at one scale, of equally near ones the first; -1 where none is within the range of float32.
-
-    ``kmap_entry``: the negative number that leads to the list.
+    ``kmap_entry``: the negative number that leads to the list. ``best``: int32 (WIDTH,), points; -1 where none is within the range
+    of float32. The loop takes places of 64 bits alone.
     """
-    start = np.uint64(-kmap_entry)
-    best = _best_of_8(start, lane, lists, offsets, terms) if size == 8 else _best_of_4(start, lane, lists, offsets, terms)
-    return -1 if best == _TOO_FAR else int(lists[best & _PLACE])
+    if size == 8:
+        _nearest_of_8(lists, np.int64(-kmap_entry), offsets, terms, np.int64(lane), best)
+    else:
+        _nearest_of_4(lists, np.int64(-kmap_entry), offsets, terms, np.int64(lane), best)

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from impl.blocks.codec import Bytes, Floats
-from impl.blocks.iq_nearest import LANES, Grid, best_neighbour, fill_terms
+from impl.blocks.iq_nearest import LANES, TERMS, WIDTH, Grid, best_neighbours, fill_terms
 from impl.blocks.iq_parts import Parts
 from impl.blocks.iq_start import fitted_scale
 from impl.blocks.kernel import inner, kernel
@@ -99,7 +99,7 @@ def _work(plan: Plan) -> Work:
         np.empty(256 * LANES, np.float32),
         np.empty(points * LANES, np.int32),
         np.empty(points * LANES, np.int32),
-        np.empty(32 * LANES, np.float32),
+        np.zeros(TERMS, np.float32),
         np.empty(points, np.int32),
         np.empty(points, np.bool_),
     )
@@ -196,25 +196,45 @@ def _snap(plan: Plan, grid: Grid, work: Work) -> int:
     """Move what is off the grid to it, at each scale; give -1, or the first element of a point where ggml aborts."""
     x, root, tried, q, terms, place, index = work.x, work.root, work.tried, work.q, work.terms, work.place, work.snapped
     points, kmap, lists, offsets = grid
-    size = np.uint64(plan.size)
+    size, best = plan.size, np.empty(WIDTH, np.int32)
     for k in range(256 // plan.size):
         first = k * plan.size
         block = first // plan.sub_block
         if work.zeros[block]:
             continue
         fill_terms(x, root, first, tried, block, plan.lanes, plan.size, terms)
-        for lane in range(np.uint64(2 * plan.tries + 1)):
-            at = np.uint64(LANES * k) + lane
-            found = int(kmap[np.uint32(place[at])])
+        start, count = LANES * k, 2 * plan.tries + 1
+        while count > 0:
+            run = _run(place[start : start + count])
+            found = int(kmap[np.uint32(place[start])])
             if found < 0:
-                found = best_neighbour(found, lane, plan.size, lists, offsets, terms)
-                if found < 0:
+                best_neighbours(found, start - LANES * k, plan.size, lists, offsets, terms, best)
+            for lane in range(run):
+                index[start + lane] = found if found >= 0 else best[lane]
+                if index[start + lane] < 0:
                     return first
-                row, to = size * np.uint64(found), np.uint64(LANES * first) + lane
-                for i in range(size):
-                    q[to + np.uint64(LANES) * i] = points[row + i]
-            index[at] = found
+            if found < 0:
+                _move(points, best[:run], size, q[LANES * first + start - LANES * k :])
+            start, count = start + run, count - run
     return _FINE
+
+
+@inner
+def _run(place: npt.NDArray[np.int32]) -> int:
+    """Count the scales from the first on at which the same codes are rounded to, at most WIDTH."""
+    count = 1
+    while count < min(WIDTH, len(place)) and place[count] == place[0]:
+        count += 1
+    return count
+
+
+@inner
+def _move(points: Floats, chosen: npt.NDArray[np.int32], size: int, q: Floats) -> None:
+    """Write the magnitudes of the points chosen at some scales, LANES for each element."""
+    for lane in range(len(chosen)):
+        point = points[size * chosen[lane] : size * chosen[lane] + size]
+        for i in range(size):
+            q[LANES * i + lane] = point[i]
 
 
 @inner
@@ -260,7 +280,7 @@ def _look_again(plan: Plan, grid: Grid, work: Work) -> int:
     """Look up the points at the scale picked; give -1, or the first element of a point where ggml aborts."""
     x, root, terms, chosen, held = work.x, work.root, work.terms, work.chosen, work.held
     bits, most = (2, np.int32(2)) if plan.size == 8 else (3, np.int32(7))
-    tried = np.empty((1, 2, 1), np.float32)
+    tried, best = np.empty((1, 2, 1), np.float32), np.empty(WIDTH, np.int32)
     for k in range(len(chosen)):
         if held[k]:
             continue
@@ -274,7 +294,8 @@ def _look_again(plan: Plan, grid: Grid, work: Work) -> int:
         if found < 0:
             tried[0, 1, 0] = scale
             fill_terms(x, root, first, tried, len(tried) - 1, tried.shape[2], plan.size, terms)  # 0 and 1 would be compiled apart
-            found = best_neighbour(found, np.uint64(0), plan.size, grid.lists, grid.offsets, terms)
+            best_neighbours(found, len(tried) - 1, plan.size, grid.lists, grid.offsets, terms, best)
+            found = int(best[0])
             if found < 0:
                 return first
         chosen[k] = found
