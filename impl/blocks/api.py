@@ -21,8 +21,8 @@ from impl.types import by_name
 
 # Elements worked on at a time: the piece and what is made from it (about three times 128 KiB) stay in a core's second-level cache.
 PIECE = 32768
-# The same for compiled quantizers, of which a call's own cost would show.
-COMPILED_PIECE = 1 << 20
+# The same for compiled quantizers, of which a call's own cost would show; the codes of such a piece still stay there.
+COMPILED_PIECE = 1 << 18
 # Bytes of a result that goes past the caches. Who reads a smaller one at once finds it there, and wins more than writing it costs.
 STREAMED = 16 << 20
 
@@ -177,13 +177,20 @@ def _in_pieces(
 
 def _each(pieces: Iterable[slice], work: Callable[[slice], object], threads: int) -> None:
     """Do ``work`` for each piece; compiled loops and numpy run without the interpreter's lock."""
-    if threads == 1:
-        for piece in pieces:
+    todo = iter(list(pieces))  # a list's iterator gives each piece to one thread
+
+    def share() -> None:
+        for piece in todo:
             work(piece)
+
+    if threads == 1:
+        share()
         return
-    with ThreadPoolExecutor(threads) as pool:
-        for _ in pool.map(work, pieces):
-            pass  # takes the results, so that an error in a thread is raised here
+    with ThreadPoolExecutor(threads - 1) as pool:
+        helpers = [pool.submit(share) for _ in range(threads - 1)]
+        share()
+        for helper in helpers:
+            helper.result()  # an error in a thread is raised here
 
 
 def _result(

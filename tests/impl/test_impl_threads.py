@@ -60,6 +60,26 @@ def test_large_arrays_are_cut_into_pieces_for_one_thread_too(monkeypatch: pytest
     assert seen == [COMPILED_PIECE, COMPILED_PIECE, 5]
 
 
+@pytest.mark.parametrize("failing", [0, 1, 2])
+def test_an_error_of_any_thread_is_raised(failing: int) -> None:
+    """Each thread has one piece, so that in two of three cases it is not the caller's that fails."""
+    barrier = threading.Barrier(3, timeout=20)
+
+    def work(piece: slice) -> None:
+        barrier.wait()
+        if piece.start == failing:
+            raise InputError("it failed")
+
+    with pytest.raises(InputError, match="it failed"):
+        api._each([slice(n, n + 1) for n in range(3)], work, 3)
+
+
+def test_each_piece_is_done_once() -> None:
+    done: list[int] = []
+    api._each((slice(n, n + 1) for n in range(1000)), lambda piece: done.append(piece.start), 4)
+    assert sorted(done) == list(range(1000))
+
+
 def test_the_result_goes_where_it_is_wanted() -> None:
     rows = rows_of(3)
     blocks = np.full((3, by_name("Q4_0").row_bytes(COLS)), 0xAA, np.uint8)
