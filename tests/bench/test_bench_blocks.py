@@ -11,6 +11,7 @@ from click.testing import CliRunner
 import impl
 from conformance.bench import blocks, command
 from conformance.bench.blocks import Data, Measured, measure, run, tasks
+from conformance.bench.turns import Times
 from conformance.bench.view import HEAD, line, to_json
 from conformance.cli import main
 from conformance.errors import UsageError
@@ -109,3 +110,23 @@ def test_without_the_library_the_command_says_so(monkeypatch: pytest.MonkeyPatch
     said = CliRunner().invoke(main, ["bench", "blocks"])
     assert said.exit_code == 4
     assert f"in {tmp_path}" in said.stderr
+
+
+def test_what_starting_threads_costs_does_not_make_a_round_short() -> None:
+    """A call costs 10 ms by itself and 10 us a row: two sides at 4096 rows take 102 ms, 1/12 of 2 s is 167 ms."""
+    clock = 0.0
+
+    def call(start: int, stop: int) -> None:
+        nonlocal clock
+        clock += 0.01 + 1e-5 * (stop - start)
+
+    def turns(ours: Any, theirs: Any, _seconds: float) -> Times:
+        before = clock
+        ours(0)
+        middle = clock
+        theirs(0)
+        return Times((middle - before,), (clock - middle,))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks, "take_turns", turns)
+        assert blocks._rows_a_round(call, call, 4096, 2.0, 2) > 1500
