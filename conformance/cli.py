@@ -50,7 +50,7 @@ def _one_screen(function: Callable[..., int | None]) -> Callable[..., None]:
     @wraps(function)
     def wrapper(*args: object, **kwargs: object) -> None:
         try:
-            with interruptible():
+            with interruptible(for_good=main.alone):
                 code = function(*args, **kwargs)
         except KeyboardInterrupt:
             click.echo("gguf-conformance: interrupted", err=True)

@@ -18,11 +18,11 @@ class Interrupted(KeyboardInterrupt):
 
 
 @contextmanager
-def signals_to(told: Callable[[Interrupted], object]) -> Iterator[None]:
+def signals_to(told: Callable[[Interrupted], object], *, for_good: bool = False) -> Iterator[None]:
     """Hand each signal that asks to end to ``told``, in the main thread, between any two of its steps.
 
     What ``told`` raises interrupts the main thread there. Outside the main thread nothing is changed; nor is a SIGHUP
-    that is ignored (nohup).
+    that is ignored (nohup). With ``for_good`` they are ignored after the end: Python, as it ends, gives up all handlers of its own.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -42,12 +42,15 @@ def signals_to(told: Callable[[Interrupted], object]) -> Iterator[None]:
         yield
     finally:
         for number, handler in before.items():
-            signal.signal(number, handler)
+            signal.signal(number, signal.SIG_IGN if for_good else handler)
 
 
 @contextmanager
-def interruptible() -> Iterator[None]:
-    """Raise the first signal that asks to end; later ones are let pass, so that what is open can be closed."""
+def interruptible(*, for_good: bool = False) -> Iterator[None]:
+    """Raise the first signal that asks to end; later ones are let pass, so that what is open can be closed.
+
+    With ``for_good`` they are ignored after the end too: the process has nothing more to do.
+    """
     seen = False
 
     def raise_first(interrupted: Interrupted) -> None:
@@ -56,5 +59,8 @@ def interruptible() -> Iterator[None]:
             seen = True
             raise interrupted
 
-    with signals_to(raise_first):
-        yield
+    with signals_to(raise_first, for_good=for_good):
+        try:
+            yield
+        finally:
+            seen = True
