@@ -254,9 +254,47 @@ def test_directories_end_where_their_names_say(key: str, padding: int) -> None:
 
 def test_truncated_files_are_beginnings_of_the_whole(files: dict[str, Built]) -> None:
     whole = files["truncation/whole"]
-    cut = [built.data for key, built in files.items() if key.startswith("truncation/") and key != "truncation/whole"]
+    others = {"truncation/whole", "truncation/after-empty-array"}  # the latter is another file
+    cut = [built.data for key, built in files.items() if key.startswith("truncation/") and key not in others]
     assert len(cut) >= 35
     assert all(whole.data.startswith(data) and len(data) < len(whole.data) for data in cut)
+
+
+def test_a_file_is_cut_at_each_of_its_bytes(files: dict[str, Built]) -> None:
+    whole = files["cuts-tensors/whole"].data
+    beginnings = {built.data for built in files.values()}
+    assert [size for size in range(len(whole) + 1) if whole[:size] not in beginnings] == []
+
+
+@pytest.mark.parametrize(
+    ("alignment", "name"), [(8, "residues/8"), (32, "residues/32"), (32, "residues/none"), (64, "residues-64/64")]
+)
+def test_a_directory_ends_at_each_residue_of_the_alignment(files: dict[str, Built], alignment: int, name: str) -> None:
+    ends = [built.fields.find("tensors[0].offset") for key, built in files.items() if key.rpartition("-")[0] == name]
+    assert {field.end % alignment for field in ends if field} == set(range(alignment))
+
+
+BOUNDARIES_OF_64_BITS = {0, 1, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**63 - 1, 2**63, 2**64 - 1}
+
+
+@pytest.mark.parametrize("suite", ["fields-lengths", "fields-tensors"])
+def test_each_field_of_64_bits_is_at_each_boundary_and_one_off(files: dict[str, Built], suite: str) -> None:
+    """All counts, lengths, dimensions and offsets, but the length of an array of numbers: gguf-py would count up to it."""
+    values: dict[str, set[int]] = {}
+    for key in (key for key in files if key.startswith(f"{suite}/")):
+        for path in recipe(CASES[key]).get("patch", {}):
+            if not key.endswith("32-bits") and path != "tensors[0].n_dims":
+                values.setdefault(path, set()).add(patched(key, path))
+    assert {path for path, found in values.items() if not found >= BOUNDARIES_OF_64_BITS} <= {"kv[3].value.length"}
+    for path, found in values.items():
+        true = int.from_bytes(field_bytes(WHOLE[suite], path), "little")
+        assert {true - 1, true + 1} <= found | ({-1} if true == 0 else set()), path
+
+
+WHOLE = {
+    "fields-lengths": build(recipe(CASES["fields-lengths/whole"])),
+    "fields-tensors": build(recipe(CASES["fields-tensors/offset-0"])),
+}
 
 
 def test_truncation_ends_in_every_kind_of_field(files: dict[str, Built]) -> None:
