@@ -255,12 +255,16 @@ def patched(case: Case) -> Iterable[str]:
     return recipe.get("patch") or ()
 
 
-class _Plain(yaml.SafeDumper):
+# The C emitter, where PyYAML has it: each result shows its recipe, and the Python one took most of the time of small files.
+_DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+class _Plain(_DUMPER):  # type: ignore[misc] # its class is chosen when it is loaded
     """Writes numbers as the cases do: a recipe holds them as text, which would be quoted."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.yaml_implicit_resolvers = {}
+        self.yaml_implicit_resolvers: dict[str, Any] = {}
 
 
 def recipe_text(case: Case) -> str:
