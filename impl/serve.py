@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import IO
 
+from impl.container.profiles import PROFILES
 from impl.errors import DescriptionError, GgufError, InputError, UnsupportedError
 from impl.subject import Json, Subject
 
@@ -19,12 +20,20 @@ EXIT_REJECT = 1
 EXIT_USAGE = 2
 EXIT_ERROR = 3
 
-_USAGE = "usage: python -m impl [hello | header FILE | load FILE]; without arguments it serves requests from stdin"
+_USAGE = (
+    "usage: python -m impl [--profile llama.cpp | gguf-py | spec] [hello | header FILE | load FILE]; "
+    "without arguments it serves requests from stdin"
+)
 
 
 def main(subject: Subject, arguments: list[str]) -> int:
-    """Serve stdin without arguments; with ``header FILE`` or ``load FILE`` answer once. Gives the exit code."""
+    """Serve stdin without arguments; with ``header FILE`` or ``load FILE`` answer once. Gives the exit code.
+
+    ``--profile NAME`` before them says by whose rules files are read.
+    """
     match arguments:
+        case ["--profile", profile, *rest]:
+            return main(subject.reading_as(profile), rest) if profile in PROFILES else _usage(f"unknown profile {profile}")
         case []:
             return _serve_standard_streams(subject)
         case ["hello"]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from impl import __version__
 from impl.blocks import SUPPORTED
@@ -36,14 +36,23 @@ class Subject:
     name = "impl"
 
     def __init__(self) -> None:
+        self._profile = "llama.cpp"
         self._files = LastFile()
+
+    def reading_as(self, profile: str) -> Self:
+        """Read files by the rules of another profile from now on; give this subject."""
+        self._profile = profile
+        self._files = LastFile(profile)
+        return self
 
     def hello(self, _request: Json) -> Json:
         """Say who this is and what it does."""
         quantize = [*_QUANTIZE[None], *(f"{kind}:ref" for kind in _QUANTIZE["ref"])]
         blocks = {"dequantize": list(SUPPORTED["dequantize"]), "quantize": quantize}
         blocks |= {op: list(SUPPORTED["dot"]) for op in ("dot", "matvec")}
-        ops: Json = {"header": {}, "load": {}, "tensor": {}, **blocks, "write": {}}
+        # To gguf.md a file without tensors has no place where its data would start.
+        view = {"data_offset": "tensors"} if self._profile == "spec" else {}
+        ops: Json = {"header": view, "load": view, "tensor": {}, **blocks, "write": {}}
         return {"name": self.name, "version": __version__, "language": "python", "protocol": PROTOCOL, "ops": ops}
 
     def header(self, request: Json) -> Json:

@@ -6,8 +6,8 @@ import struct
 from typing import Any
 
 from impl.container.directory import TensorInfo
-from impl.container.reader import Header, Pair
-from impl.container.values import Number, Numbers, String, Strings, Value, ValueType, type_name
+from impl.container.rules import Header, Pair
+from impl.container.values import VALUE_TYPES, Nested, Number, Numbers, String, Strings, Value, ValueType, type_name
 
 Json = dict[str, Any]
 
@@ -27,9 +27,21 @@ def describe(header: Header) -> Json:
 
 def _pair(pair: Pair) -> Json:
     said: Json = {"key": _text(pair.key), "type": type_name(pair.value), "value": _value(pair.value)}
-    if isinstance(pair.value, (Numbers, Strings)):
-        said["items"] = pair.value.items.name
+    if items := _items(pair.value):
+        said["items"] = items
     return said
+
+
+def _items(value: Value) -> str:
+    """Name the type of an array's elements; of arrays within an array, of the first innermost ones, as gguf-py does."""
+    if isinstance(value, Nested):
+        first = value.leaves[0] if value.leaves else None
+        return first.items.name if first is not None and _length(first) else ""
+    return value.items.name if isinstance(value, (Numbers, Strings)) else ""
+
+
+def _length(leaf: Numbers | Strings) -> int:
+    return leaf.length if isinstance(leaf, Numbers) else len(leaf.ends)
 
 
 def _tensor(info: TensorInfo) -> Json:
@@ -52,6 +64,18 @@ def _value(value: Value) -> str | Json | list[str | Json]:
             return list(_numbers(value.items, value.length, value.raw))
         case Strings():
             return _texts(value.raw())
+        case Nested():
+            as_text = _items(value) == "str"
+            return [element for leaf in value.leaves for element in _flat(leaf, as_text=as_text)]
+
+
+def _flat(leaf: Numbers | Strings, *, as_text: bool) -> list[str | Json]:
+    """Give the elements of an innermost array as gguf-py does: all as text, or all as numbers, a string's bytes among them."""
+    if isinstance(leaf, Strings):
+        return _texts(leaf.raw()) if as_text else list(_numbers(VALUE_TYPES[0], sum(map(len, leaf.raw())), b"".join(leaf.raw())))
+    if not as_text:
+        return list(_numbers(leaf.items, leaf.length, leaf.raw))
+    return [_text(leaf.raw[at : at + leaf.items.size]) for at in range(0, len(leaf.raw), leaf.items.size)]
 
 
 def _numbers(kind: ValueType, count: int, raw: bytes) -> list[str]:

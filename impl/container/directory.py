@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from impl.container.cursor import Cursor, show
 from impl.errors import GgufError
-from impl.types import TYPES, TensorType
+from impl.types import TensorType
+
+if TYPE_CHECKING:
+    from impl.container.rules import Rules
 
 MAX_NAME_BYTES = 63  # GGML_MAX_NAME counts the ending NUL
 MAX_DIMS = 4
@@ -31,8 +35,8 @@ class TensorInfo(NamedTuple):
     offset_at: int
 
 
-def read_entry(cursor: Cursor, index: int, seen: set[bytes]) -> TensorInfo:
-    """Read entry number ``index``; ``seen`` are the names before it, and gets this one.
+def read_entry(cursor: Cursor, index: int, seen: set[bytes], rules: Rules) -> TensorInfo:
+    """Read entry number ``index``; ``seen`` are the names before it.
 
     Raises:
         GgufError: ``truncated``, ``bad-length``, ``bad-name``, ``duplicate-tensor``, ``bad-dims``, ``bad-tensor-type``,
@@ -40,10 +44,10 @@ def read_entry(cursor: Cursor, index: int, seen: set[bytes]) -> TensorInfo:
 
     """
     field = f"tensors[{index}]"
-    name = _read_name(cursor, field, seen)
-    ne, dims_at = _read_dims(cursor, field)
+    name = _read_name(cursor, field, seen, rules)
+    ne, dims_at = _read_dims(cursor, field, rules)
     type_at = cursor.pos
-    kind = _read_type(cursor, f"{field}.type")
+    kind = known_type(cursor.i32(f"{field}.type"), rules.types, field=f"{field}.type", at=type_at)
     _check_row(kind, ne, field=field, dims_at=dims_at, type_at=type_at)
     nbytes = _size(kind, ne, field=f"{field}.type", at=type_at)
     offset_at = cursor.pos
@@ -51,52 +55,51 @@ def read_entry(cursor: Cursor, index: int, seen: set[bytes]) -> TensorInfo:
     return TensorInfo(name, kind, ne, offset, nbytes, dims_at, type_at, offset_at)
 
 
-def _read_name(cursor: Cursor, field: str, seen: set[bytes]) -> bytes:
+def _read_name(cursor: Cursor, field: str, seen: set[bytes], rules: Rules) -> bytes:
     name = cursor.string(f"{field}.name")
     at = cursor.pos - len(name)
-    if len(name) > MAX_NAME_BYTES:
-        problem = f"tensor name {show(name)} has {len(name)} bytes: llama.cpp allows {MAX_NAME_BYTES}"
+    if problem := rules.name_problem(name):
         raise GgufError("bad-name", problem, field=f"{field}.name", at=at)
     if name in seen:
         raise GgufError("duplicate-tensor", f"an earlier tensor is named {show(name)} too", field=f"{field}.name", at=at)
-    seen.add(name)
     return name
 
 
-def _read_dims(cursor: Cursor, field: str) -> tuple[tuple[int, ...], int]:
+def _read_dims(cursor: Cursor, field: str, rules: Rules) -> tuple[tuple[int, ...], int]:
     at = cursor.pos
     n_dims = cursor.u32(f"{field}.n_dims")
-    if n_dims > MAX_DIMS:
-        raise GgufError("bad-dims", f"{n_dims} dimensions: llama.cpp allows {MAX_DIMS}", field=f"{field}.n_dims", at=at)
+    if n_dims > rules.max_dims:
+        problem = f"{n_dims} dimensions: {rules.who} allows {rules.max_dims}"
+        raise GgufError("bad-dims", problem, field=f"{field}.n_dims", at=at)
     ne: list[int] = []
     dims_at = cursor.pos
     for j in range(n_dims):
-        dim = cursor.i64(f"{field}.dims[{j}]")
-        if dim < 0:
-            problem = f"dimension {dim % 2**64} is over {INT64_MAX}, or {dim} as llama.cpp reads it"
-            raise GgufError("bad-dims", problem, field=f"{field}.dims[{j}]", at=dims_at + 8 * j)
+        dim = cursor.word(f"{field}.dims[{j}]")
+        if dim > rules.max_dim:
+            problem = f"dimension {dim} is over {rules.max_dim}, or {dim - 2**64} as {rules.who} reads it"
+            raise GgufError("bad-dims", problem, field=f"{field}.dims[{j}]", at=dims_at + cursor.width * j)
         ne.append(dim)
-    _check_elements(ne, field=field, dims_at=dims_at)
+    if rules.max_elements is not None:
+        _check_elements(ne, rules.max_elements, field=field, dims_at=dims_at, width=cursor.width)
     return tuple(ne), dims_at
 
 
-def _check_elements(ne: list[int], *, field: str, dims_at: int) -> None:
-    """Refuse an element count over 2^63-1. A dimension of 0 hides what stands after it, as in gguf.cpp."""
+def _check_elements(ne: list[int], limit: int, *, field: str, dims_at: int, width: int) -> None:
+    """Refuse an element count over the limit. A dimension of 0 hides what stands after it, as in gguf.cpp."""
     elements = 1
     for j, dim in enumerate(ne):
-        if elements * dim > INT64_MAX:
-            problem = f"dimensions {ne} are more than {INT64_MAX} elements"
-            raise GgufError("bad-dims", problem, field=f"{field}.dims[{j}]", at=dims_at + 8 * j)
+        if elements * dim > limit:
+            problem = f"dimensions {ne} are more than {limit} elements"
+            raise GgufError("bad-dims", problem, field=f"{field}.dims[{j}]", at=dims_at + width * j)
         elements *= dim
 
 
-def _read_type(cursor: Cursor, field: str) -> TensorType:
-    at = cursor.pos
-    number = cursor.i32(field)
-    if not 0 <= number < len(TYPES):
-        problem = f"unknown ggml type {number}: the known ones are 0 to {len(TYPES) - 1}"
+def known_type(number: int, types: Sequence[TensorType], *, field: str, at: int) -> TensorType:
+    """Give the type with this number. Raises GgufError, ``bad-tensor-type``."""
+    if not 0 <= number < len(types):
+        problem = f"unknown ggml type {number}: the known ones are 0 to {len(types) - 1}"
         raise GgufError("bad-tensor-type", problem, field=field, at=at)
-    return TYPES[number]
+    return types[number]
 
 
 def _check_row(kind: TensorType, ne: tuple[int, ...], *, field: str, dims_at: int, type_at: int) -> None:

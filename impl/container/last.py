@@ -14,7 +14,8 @@ SETTLED_NS = 100_000_000
 class LastFile:
     """The file that was opened last, and what tells that it is still the same."""
 
-    def __init__(self) -> None:
+    def __init__(self, profile: str = "llama.cpp") -> None:
+        self._profile = profile
         self._identity: tuple[str, int, int, int] | None = None
         self._file: File | None = None
 
@@ -22,7 +23,7 @@ class LastFile:
         """Open the file anew. Raises what ``open_file`` raises."""
         self._identity = self._file = None
         identity = _identity(path)
-        self._file = open_file(path)
+        self._file = open_file(path, profile=self._profile)
         self._identity = identity
         return self._file
 

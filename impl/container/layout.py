@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from impl.container.cursor import MAX_ARRAY_ELEMENTS, MAX_STRING_LENGTH, show
 from impl.container.directory import INT64_MAX, MAX_DIMS, MAX_NAME_BYTES, SIZE_MAX
 from impl.container.reader import ALIGNMENT_KEY, DEFAULT_ALIGNMENT, MAGIC, VERSIONS
-from impl.container.values import ARRAY, STRING, Number, Numbers, String, Strings, Value, type_name
+from impl.container.values import ARRAY, STRING, Nested, Number, Numbers, String, Strings, Value, type_name
 from impl.errors import DescriptionError, RejectClass
 from impl.types import TensorType
 
@@ -96,6 +96,10 @@ def _check_keys(pairs: Sequence[tuple[bytes, Value]]) -> None:
 def _check_value(content: Value, field: str) -> None:
     if isinstance(content, String):
         _check_length(content.raw, field)
+    elif isinstance(content, Nested):
+        raise _error(
+            "bad-value-type", "an array of arrays", field=field, hint="ggml reads none: give one array, and its shape apart"
+        )
     elif isinstance(content, Numbers | Strings):
         count = content.length if isinstance(content, Numbers) else len(content.ends)
         if count > MAX_ARRAY_ELEMENTS:
@@ -212,6 +216,8 @@ class _Encoder:
             case Strings(ends=ends):
                 head = (self._number(ARRAY.id, 4), self._number(STRING.id, 4), self._number(len(ends), 8))
                 return b"".join((*head, *map(self._text, content.raw())))
+            case Nested():
+                raise AssertionError("refused before anything is laid out")
 
     def _numbers(self, name: str, size: int, raw: bytes) -> bytes:
         if name == "bool":

@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Sequence
 from typing import Any
 
-from impl.container.values import STRING, VALUE_TYPES, Number, Numbers, String, Strings, Value, ValueType
+from impl.container.values import STRING, VALUE_TYPES, Nested, Number, Numbers, String, Strings, Value, ValueType
 from impl.errors import InputError
 
 TYPES = {kind.name: kind for kind in VALUE_TYPES if kind.name != "array"}
@@ -70,7 +70,7 @@ def plain(content: object) -> Value:
         InputError: an int, a float or an empty list, which may be of several types.
 
     """
-    if isinstance(content, Number | String | Numbers | Strings):
+    if isinstance(content, Number | String | Numbers | Strings | Nested):
         return content
     named = _NUMPY.get(str(getattr(content, "dtype", "")))
     elements = None if named else _elements(content)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from impl.container.reader import Pair
-from impl.container.values import Numbers, PythonValue, Strings, Value, text, type_name
+from impl.container.rules import Pair
+from impl.container.values import Nested, Numbers, PythonValue, Strings, Value, text, type_name
 
 
 class Metadata(Mapping[str, PythonValue]):
-    """Pairs by key, in file order. ``metadata[key]`` is a bool, int, float, str or a list of them.
+    """Pairs by key, in file order. ``metadata[key]`` is a bool, int, float, str or a list of them, or of such lists.
 
     Text that is not UTF-8 is decoded with ``surrogateescape``: encode it the same way to have its bytes back.
     """
@@ -43,4 +43,4 @@ class Metadata(Mapping[str, PythonValue]):
     def items_type(self, key: str) -> str | None:
         """Name the type of an array's elements, also where it is empty; None for what is no array."""
         value = self._values[key]
-        return value.items.name if isinstance(value, (Numbers, Strings)) else None
+        return value.items.name if isinstance(value, (Numbers, Strings, Nested)) else None

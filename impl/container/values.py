@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import struct
 from array import array
+from collections.abc import Iterator
 from itertools import chain, pairwise
 from typing import NamedTuple
 
-from impl.container.cursor import Buffer
+from impl.container.cursor import Buffer, ByteOrder
 
 
 class ValueType(NamedTuple):
@@ -34,11 +35,12 @@ VALUE_TYPES: tuple[ValueType, ...] = (
     ValueType(11, "i64", 8, "q"),
     ValueType(12, "f64", 8, "d"),
 )
+BOOL = VALUE_TYPES[7]
 STRING = VALUE_TYPES[8]
 ARRAY = VALUE_TYPES[9]
 
 PythonScalar = bool | int | float | str
-PythonValue = PythonScalar | list[PythonScalar]
+PythonValue = PythonScalar | list["PythonValue"]
 
 
 def text(raw: bytes) -> str:
@@ -47,7 +49,7 @@ def text(raw: bytes) -> str:
 
 
 class Number(NamedTuple):
-    """A single number or bool, as its bytes in the file. A bool is true for any byte but 0."""
+    """A single number or bool, as its little-endian bytes. A bool is true for any byte but 0."""
 
     type: ValueType
     raw: bytes
@@ -69,45 +71,91 @@ class String(NamedTuple):
 
 
 class Numbers(NamedTuple):
-    """An array of ``length`` numbers or bools that starts at ``start``."""
+    """An array of ``length`` numbers or bools that starts at ``start``, in the byte order ``order``."""
 
     items: ValueType
     length: int
     buffer: Buffer
     start: int
+    order: ByteOrder = "little"
 
     @property
     def raw(self) -> bytes:
-        """The elements' bytes as they stand in the file."""
-        return self.buffer[self.start : self.start + self.length * self.items.size]
+        """The elements' bytes, little-endian."""
+        raw = bytes(self.buffer[self.start : self.start + self.length * self.items.size])
+        return raw if self.order == "little" else turned(raw, self.items.size)
 
-    def get(self) -> list[PythonScalar]:
+    def get(self) -> list[PythonValue]:
         """Give the elements as Python numbers or bools."""
         return list(struct.unpack(f"<{self.length}{self.items.code}", self.raw))
 
 
 class Strings(NamedTuple):
-    """An array of strings: the first length field stands at ``start``, and string i ends at ``ends[i]``."""
+    """An array of strings: the first length field, of ``width`` bytes, stands at ``start``, and string i ends at ``ends[i]``."""
 
     buffer: Buffer
     start: int
     ends: array[int]
+    width: int = 8
 
     @property
     def items(self) -> ValueType:
         """The elements' type."""
         return STRING
 
+    def spans(self) -> Iterator[tuple[int, int]]:
+        """Give where each element starts and ends."""
+        return ((before + self.width, end) for before, end in pairwise(chain((self.start,), self.ends)))
+
     def raw(self) -> list[bytes]:
         """Give the elements' bytes."""
-        return [self.buffer[before + 8 : end] for before, end in pairwise(chain((self.start,), self.ends))]
+        width, buffer = self.width, self.buffer
+        return [bytes(buffer[before + width : end]) for before, end in pairwise(chain((self.start,), self.ends))]
 
-    def get(self) -> list[PythonScalar]:
+    def get(self) -> list[PythonValue]:
         """Give the elements as text."""
         return [text(raw) for raw in self.raw()]
 
 
-Value = Number | String | Numbers | Strings
+class Nested(NamedTuple):
+    """Arrays within an array, each with its own type of elements, in file order.
+
+    ``counts`` are the lengths of the arrays of arrays, outermost first, with -1 in the place of each array of something else;
+    those are ``leaves``. A file may hold a million levels, so nothing here calls itself.
+    """
+
+    counts: array[int]
+    leaves: list[Numbers | Strings]
+
+    @property
+    def items(self) -> ValueType:
+        """The elements' type."""
+        return ARRAY
+
+    def get(self) -> list[PythonValue]:
+        """Give the elements as lists within a list."""
+        outermost: list[PythonValue] = []
+        open_lists = [(outermost, 1)]
+        leaves = iter(self.leaves)
+        for count in self.counts:
+            while len(open_lists[-1][0]) == open_lists[-1][1]:
+                open_lists.pop()
+            inner = next(leaves).get() if count < 0 else []
+            open_lists[-1][0].append(inner)
+            if count > 0:
+                open_lists.append((inner, count))
+        return outermost[0] if isinstance(outermost[0], list) else outermost
+
+
+Value = Number | String | Numbers | Strings | Nested
+
+
+def turned(raw: bytes, width: int) -> bytes:
+    """Give numbers of ``width`` bytes in the other byte order."""
+    swapped = bytearray(len(raw))
+    for place in range(width):
+        swapped[place::width] = raw[width - 1 - place :: width]
+    return bytes(swapped)
 
 
 def type_name(value: Value) -> str:

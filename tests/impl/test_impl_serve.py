@@ -228,7 +228,7 @@ class TestLastFile:
     def test_a_settled_file_is_opened_once(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         opened: list[str] = []
         keep = last.open_file
-        monkeypatch.setattr(last, "open_file", lambda path: opened.append(path) or keep(path))
+        monkeypatch.setattr(last, "open_file", lambda path, **more: opened.append(path) or keep(path, **more))
         path, subject = tmp_path / "a.gguf", Subject()
         self._write(path, 1)
         assert [self._tensor(subject, path) for _ in range(3)] == [b"\1"] * 3

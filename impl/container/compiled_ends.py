@@ -1,0 +1,41 @@
+"""The compiled loop over the strings of an array."""
+
+from __future__ import annotations
+
+from array import array
+
+import numpy as np
+import numpy.typing as npt
+
+from impl.blocks.kernel import kernel
+from impl.container.cursor import Buffer
+
+# A length may be anything; up to this one adding it to a position cannot wrap.
+_LARGEST = 2**62
+
+
+def find_ends(buffer: Buffer, pos: int, count: int, longest: int) -> array[int]:
+    """Give the ends of up to ``count`` strings from ``pos`` on, whose lengths are 64-bit, little-endian and at most ``longest``.
+
+    It stops where a length is longer or not there. The last string may pass the end of the buffer.
+    """
+    raw = np.frombuffer(memoryview(buffer).toreadonly(), np.uint8)
+    ends = np.empty(count, np.int64)
+    found = int(_fill(raw, pos, min(longest, _LARGEST), ends))
+    return array("q", ends[:found].tobytes())
+
+
+@kernel
+def _fill(raw: npt.NDArray[np.uint8], pos: int, longest: int, ends: npt.NDArray[np.int64]) -> int:
+    size = raw.size
+    for i in range(ends.size):
+        if pos > size - 8:
+            return i
+        length = np.uint64(0)
+        for j in range(8):
+            length |= np.uint64(raw[pos + j]) << np.uint64(8 * j)
+        if length > np.uint64(longest):
+            return i
+        pos += 8 + int(length)
+        ends[i] = pos
+    return int(ends.size)
