@@ -37,8 +37,8 @@ _DEFAULT_ASK: dict[type[Input], tuple[str, ...]] = {
 _QUANTIZED = tuple(kind.name for kind in BY_ID.values() if kind.block > 1)
 _PRODUCTS = ("dot", "dot:simd", "matvec", "matvec:simd")
 _ASKABLE: dict[type[Input], tuple[str, ...]] = {
-    FileInput: ("header", "load", "tensor", "dequantize"),
-    ModelInput: ("header", "load", "tensor", "dequantize"),
+    FileInput: ("header", "load", "tensor", "dequantize", "write"),
+    ModelInput: ("header", "load", "tensor", "dequantize", "write"),
     RowsInput: ("quantize", "quantize:ref", "dequantize", *_PRODUCTS),
     BlocksInput: ("dequantize",),
     DotInput: _PRODUCTS,
@@ -147,7 +147,7 @@ def _ask(entry: Entry, source: Input) -> tuple[str, ...]:
         ask.append(op)
     if isinstance(source, RowsInput):
         _check_rows_ask(entry, ask, source)
-    if isinstance(source, FileInput | ModelInput) and not {"header", "load"} & set(ask):
+    if isinstance(source, FileInput | ModelInput) and {"tensor", "dequantize"} & set(ask) and not {"header", "load"} & set(ask):
         ask.insert(0, "header")  # which tensors there are is known by its answer
     return tuple(ask)
 

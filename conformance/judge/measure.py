@@ -10,6 +10,7 @@ import msgspec
 
 from conformance.errors import ConfigurationError
 from conformance.judge.divergence import Divergence
+from conformance.judge.files import compare_files
 from conformance.judge.headers import LONG_ARRAY, ArrayDigests, Difference, Recorded, header_differences, header_divergences
 from conformance.judge.numbers import Shape, compare_outputs
 from conformance.judge.output import Bytes, Digests
@@ -134,6 +135,8 @@ def _values(op: str, measure: Measure, given: Given, shape: Shape | None) -> lis
     expected, found = measure.outcome, given.outcome
     if isinstance(expected, Ok) and isinstance(found, Ok) and expected.header and found.header:
         return header_divergences(op, measure.authority, _headers(measure, expected.header, given.view, found.header))
+    if op == "write" and measure.output is not None and given.output is not None:
+        return compare_files(op, measure.authority, measure.output, given.output)
     if shape is not None and measure.output is not None and given.output is not None:
         return compare_outputs(shape, measure.output, given.output)
     # Nothing passes uncompared: answers without a value are refused before (a subject's as a breach of the protocol).

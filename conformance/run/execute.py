@@ -141,6 +141,8 @@ class Execution:
         for op in self.case.ask:
             if op in {"header", "load"}:
                 yield Step(name=op, op=op)
+        if "write" in self.case.ask:
+            yield Step(name="write", op="write", described=self.prepared.described)
         yield from file_steps(self.case, self.prepared, self.directory, self.folder)
 
     def _profile(self, member: Member) -> str:

@@ -11,9 +11,14 @@ import numpy as np
 from conformance.judge.output import Bytes
 from conformance.outcomes import Protocol
 
+# A file that a case describes has at most 1 GiB, so that written twice as large it is wrong.
+MOST_BYTES = 2**31
 
-def take_output(path: Path, nbytes: int) -> Bytes | Protocol:
+
+def take_output(path: Path, nbytes: int | None) -> Bytes | Protocol:
     """Read the file that an op with ``out`` has to write, uint8 of shape (``nbytes``,); Protocol where it is not just that.
+
+    ``nbytes`` None takes a file of any size up to ``MOST_BYTES``.
 
     It is read, not mapped: its writer still lives, and a mapping of a file that it cuts short would kill this process.
     """
@@ -30,10 +35,12 @@ def take_output(path: Path, nbytes: int) -> Bytes | Protocol:
         os.close(file)
 
 
-def _read(file: int, path: Path, nbytes: int) -> Bytes | Protocol:
+def _read(file: int, path: Path, nbytes: int | None) -> Bytes | Protocol:
     status = os.fstat(file)
     if not stat.S_ISREG(status.st_mode):
         return Protocol(f"ok, but what stands where the file is due is no regular file: {path}")
+    if nbytes is None:
+        nbytes = min(status.st_size, MOST_BYTES)
     if status.st_size != nbytes:
         return Protocol(f"ok, but the file written has {status.st_size} bytes, expected {nbytes}: {path}")
     data = np.empty(nbytes, np.uint8)

@@ -60,8 +60,8 @@ class Member:
         """Put the step's request to the process; an answer without its output is a breach of the protocol."""
         out = folder / f"{quote(self.name, safe='')}-{step.op}.out"
         out.unlink(missing_ok=True)
-        wanted = (step.numbers.output_bytes if step.numbers else step.tensor_bytes) or 0
-        require_room(folder, wanted)
+        wanted = step.due_bytes
+        require_room(folder, wanted or 0)
         message = request(step, path, source, out)
         answer = self.subject.ask(message, time=case.limits.time, memory=case.limits.memory)
         outcome: Outcome = answer.outcome

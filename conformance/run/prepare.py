@@ -13,6 +13,7 @@ from conformance.cases.build import build
 from conformance.cases.fieldmap import FieldMap
 from conformance.cases.model import BlocksInput, Case, DotInput, FileInput, ModelInput, RowsInput
 from conformance.cases.rows import block_rows, float_rows, row_names
+from conformance.run.description import Described, describe_file
 
 Locate = Callable[[ModelInput], Path]
 
@@ -37,13 +38,17 @@ class NumbersInput(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """The input of a case: ``path`` for files and models, ``numbers`` for the rest; ``data`` and ``fields`` of built files."""
+    """The input of a case: ``path`` for files and models, ``numbers`` for the rest; ``data`` and ``fields`` of built files.
+
+    ``described`` is what a file says, for those who are asked to write it.
+    """
 
     path: Path | None = None
     data: bytes | None = None
     fields: FieldMap | None = None
     numbers: NumbersInput | None = None
     is_model: bool = False
+    described: Described | None = None
 
 
 def prepare(case: Case, folder: Path, locate: Locate) -> Prepared:
@@ -56,9 +61,10 @@ def prepare(case: Case, folder: Path, locate: Locate) -> Prepared:
             built = build(recipe)
             path = folder / "input.gguf"
             path.write_bytes(built.data)
-            return Prepared(path=path, data=built.data, fields=built.fields)
+            return Prepared(path=path, data=built.data, fields=built.fields, described=_described(case, path, folder))
         case ModelInput():
-            return Prepared(path=locate(case.input), is_model=True)
+            path = locate(case.input)
+            return Prepared(path=path, is_model=True, described=_described(case, path, folder))
         case RowsInput():
             return Prepared(numbers=_rows(case.input, folder))
         case BlocksInput(type=name, recipe=recipe):
@@ -69,6 +75,10 @@ def prepare(case: Case, folder: Path, locate: Locate) -> Prepared:
             saved = _save_x(folder, x, name, (len(blocks), cols))
             source = _save(folder / "weights.bin", blocks)
             return Prepared(numbers=NumbersInput(name, len(blocks), cols, None, source, *saved))
+
+
+def _described(case: Case, path: Path, folder: Path) -> Described | None:
+    return describe_file(path, folder) if "write" in case.ask else None
 
 
 def _rows(source: RowsInput, folder: Path) -> NumbersInput:

@@ -66,7 +66,7 @@ class Tally:
             self.counts += step.counts
             self._count_op(step, different=not verdict.same)
             self._compared.add(step.asked)
-            self._file_compared |= step.op in {"header", "load"}
+            self._file_compared |= step.op in {"header", "load", "write"}
         for divergence in verdict.divergences:
             self._keep(step, divergence)
         self._note(step, reply, verdict, others)
@@ -179,7 +179,7 @@ def _value(step: Step, outcome: Outcome) -> str:
         return header_line(outcome.header)
     if step.numbers is not None:
         return f"{step.numbers.output_bytes} bytes"
-    return f"{step.tensor_bytes} bytes"
+    return "a file" if step.described is not None else f"{step.tensor_bytes} bytes"
 
 
 def header_line(header: Header) -> str:
@@ -219,7 +219,8 @@ def file_offset(divergence: Divergence, prepared: Prepared) -> int | None:
     if _is_header_op(divergence):
         return divergence.at
     field = _find(prepared, divergence.field) if divergence.field and prepared.fields is not None else None
-    return None if field is None else field.offset + (divergence.at or 0)
+    within = 0 if divergence.op == "write" else divergence.at or 0  # of a written file the place is one in that file
+    return None if field is None else field.offset + within
 
 
 def _is_header_op(divergence: Divergence) -> bool:

@@ -15,6 +15,7 @@ from conformance.cases.model import Case
 from conformance.ggml_types import BY_ID, BY_NAME, GgmlType
 from conformance.judge.rounding import Product
 from conformance.report.events import Counts
+from conformance.run.description import Described
 from conformance.run.prepare import Prepared
 from conformance.subjects.protocol import (
     DequantizeRequest,
@@ -25,6 +26,7 @@ from conformance.subjects.protocol import (
     QuantizeRequest,
     Request,
     TensorRequest,
+    WriteRequest,
 )
 from conformance.values import Header
 
@@ -60,7 +62,8 @@ class Numbers(NamedTuple):
 class Step(NamedTuple):
     """One request. ``name`` tells it from the case's others; ``after`` is the step whose output it takes in.
 
-    Exactly one of ``numbers`` (block ops), ``tensor`` (the size of a tensor's bytes) or neither (header ops) is set.
+    Exactly one of ``numbers`` (block ops), ``tensor`` (the size of a tensor's bytes), ``described`` (what is to be written) or
+    none (header ops) is set.
     """
 
     name: str
@@ -74,6 +77,7 @@ class Step(NamedTuple):
     x: Path | None = None
     imatrix: Path | None = None
     after: str | None = None
+    described: Described | None = None
 
     @property
     def asked(self) -> str:
@@ -109,7 +113,14 @@ class Step(NamedTuple):
     @property
     def has_output(self) -> bool:
         """Whether the answer is in an output file."""
-        return self.numbers is not None or self.tensor_bytes is not None
+        return self.numbers is not None or self.tensor_bytes is not None or self.described is not None
+
+    @property
+    def due_bytes(self) -> int | None:
+        """The size of a right output, None where it is part of the answer."""
+        if self.described is not None:
+            return None
+        return (self.numbers.output_bytes if self.numbers else self.tensor_bytes) or 0
 
     @property
     def takes_blocks(self) -> bool:
@@ -135,6 +146,10 @@ def request(step: Step, path: Path | None, source: Path | None, out: Path) -> Re
             return LoadRequest(seq=0, path=str(path))
         case "tensor":
             return TensorRequest(seq=0, path=str(path), index=step.tensor_index, out=str(out))
+        case "write":
+            described = step.described
+            assert described is not None  # noqa: S101 - the step is made of it
+            return WriteRequest(seq=0, description=str(described.header), data=str(described.data), out=str(out))
         case _:
             return _block_request(step, str(source), str(out))
 

@@ -130,7 +130,7 @@ def _add_tensor(writer: GGUFWriter, tensor: TensorInfo, data: bytes) -> None:
     try:
         kind = GGMLQuantizationType(tensor.type)
     except ValueError:
-        raise Reject("bad-tensor-type", f"GGMLQuantizationType has no {tensor.type}") from None
+        raise Unsupported(f"GGUFWriter takes a GGMLQuantizationType, of which there is no {tensor.type}") from None
     name, shape = _name(tensor.name, "a tensor's name"), tuple(int(dim) for dim in reversed(tensor.dims))
     if kind.name in _DTYPES:
         writer.add_tensor(name, np.frombuffer(data, _DTYPES[kind.name]).reshape(shape))
