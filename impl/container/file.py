@@ -61,7 +61,7 @@ class Tensor:
         if not self._file.has_data:
             raise InputError(f"the data of tensor {self.name!r} was not read: open the stream with full=True, or give a path")
         size, end = len(self._file.buffer), self._start + self.nbytes
-        if end > size:
+        if self.nbytes and end > size:  # no bytes are there wherever they are said to lie
             present = max(0, size - self._start)
             problem = f"tensor {self.name!r} takes {self.nbytes} bytes, but the file ends {present} bytes on, at {size}"
             raise GgufError("missing-data", problem, field=f"tensors[{self.index}].data", at=self._start)
