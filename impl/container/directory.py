@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -35,6 +36,14 @@ class TensorInfo(NamedTuple):
     offset_at: int
 
 
+# All behind the number of dimensions, for up to four of them.
+_REST = tuple(struct.Struct(f"<{n_dims}QiQ") for n_dims in range(MAX_DIMS + 1))
+_U64 = struct.Struct("<Q").unpack_from
+_U32 = struct.Struct("<I").unpack_from
+_LONGEST = 8 + MAX_NAME_BYTES + 4 + _REST[-1].size
+_ORDINARY_ELEMENTS = 2**40
+
+
 def read_entry(cursor: Cursor, index: int, seen: set[bytes], rules: Rules) -> TensorInfo:
     """Read entry number ``index``; ``seen`` are the names before it.
 
@@ -43,6 +52,8 @@ def read_entry(cursor: Cursor, index: int, seen: set[bytes], rules: Rules) -> Te
             ``bad-block`` or ``bad-size``.
 
     """
+    if cursor.plain and cursor.remaining >= _LONGEST and (ordinary := _read_ordinary(cursor, seen, rules)):
+        return ordinary
     field = f"tensors[{index}]"
     name = _read_name(cursor, field, seen, rules)
     ne, dims_at = _read_dims(cursor, field, rules)
@@ -53,6 +64,31 @@ def read_entry(cursor: Cursor, index: int, seen: set[bytes], rules: Rules) -> Te
     offset_at = cursor.pos
     offset = cursor.u64(f"{field}.offset")
     return TensorInfo(name, kind, ne, offset, nbytes, dims_at, type_at, offset_at)
+
+
+def _read_ordinary(cursor: Cursor, seen: set[bytes], rules: Rules) -> TensorInfo | None:
+    """Read an entry as nearly all are, which every profile takes, in a third of the time; give None for any other, and stay.
+
+    A model has hundreds of them. What is out of the ordinary is read field by field, and taken or refused there.
+    """
+    buffer, at = cursor.buffer, cursor.pos
+    (length,) = _U64(buffer, at)
+    if length > MAX_NAME_BYTES:
+        return None
+    dims_at = at + 8 + length + 4
+    (n_dims,) = _U32(buffer, dims_at - 4)
+    if not 1 <= n_dims <= MAX_DIMS:
+        return None
+    *dims, number, offset = _REST[n_dims].unpack_from(buffer, dims_at)
+    name, elements = bytes(buffer[at + 8 : dims_at - 4]), math.prod(dims)
+    if name in seen or rules.name_problem(name) or not 0 <= number < len(rules.types):
+        return None
+    kind = rules.types[number]
+    if kind.removed or dims[0] % kind.block or not 0 < elements < _ORDINARY_ELEMENTS:
+        return None
+    type_at = dims_at + 8 * n_dims
+    cursor.pos = type_at + 12
+    return TensorInfo(name, kind, tuple(dims), offset, kind.row_bytes(elements), dims_at, type_at, type_at + 4)
 
 
 def _read_name(cursor: Cursor, field: str, seen: set[bytes], rules: Rules) -> bytes:

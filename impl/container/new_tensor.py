@@ -45,7 +45,7 @@ def listed(tensors: Tensors) -> list[NewTensor]:
 
 def _listed(tensor: object) -> NewTensor:
     if isinstance(tensor, Tensor):
-        return NewTensor(tensor.info.name, tensor.raw, tensor.type, tensor.shape)
+        return NewTensor(tensor.info.name, tensor, tensor.type, tensor.shape)
     if isinstance(tensor, NewTensor):
         return tensor
     raise InputError(
@@ -118,8 +118,12 @@ def pieces(data: Any, what: str) -> Iterator[memoryview]:
 
     Raises:
         InputError: what comes holds no bytes.
+        GgufError: ``missing-data``, the file of an open file's tensor ends before them.
 
     """
+    if isinstance(data, Tensor):
+        yield data.native
+        return
     if _holds_bytes(data):
         yield flat(data, what)
         return

@@ -157,8 +157,9 @@ class Rules:
                 raise GgufError("bad-offset", problem, field=f"tensors[{index}].offset", at=info.offset_at)
             total += padded(info.nbytes, alignment)
             if total > SIZE_MAX:
-                before = total - padded(info.nbytes, alignment)
-                problem = f"tensor {show(info.name)} takes {info.nbytes} bytes, after {before}: the sum does not fit in 64 bits"
+                problem = (
+                    f"tensor {show(info.name)} takes {info.nbytes} bytes, after {info.offset}: the sum does not fit in 64 bits"
+                )
                 raise GgufError("bad-size", problem, field=f"tensors[{index}].type", at=info.type_at)
         return total
 

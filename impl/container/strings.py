@@ -13,14 +13,16 @@ from array import array
 from typing import NamedTuple
 
 from impl.container.cursor import Buffer, Cursor, MoreNeededError
-from impl.container.values import Strings
+from impl.container.values import Ends, Strings
 
 # Strings that the plain loop reads (0.4 microseconds each) while the compiled loop is loaded: 0.3 seconds with numba, a few
 # hundredths where something else has loaded numba already.
 STRINGS_TO_LOAD_NUMBA = 750_000
 STRINGS_TO_LOAD_LOOP = 75_000
-# Strings between two looks at what was spent, and the most that is set aside for ends before their strings were seen.
+# Strings between two looks at what was spent by the plain loop, and the most that the compiled one sets aside ends for before
+# it has seen them.
 CHUNK = 1 << 16
+COMPILED_CHUNK = 1 << 20
 
 
 class Progress:
@@ -67,9 +69,12 @@ def scan_strings(cursor: Cursor, count: int, field: str, progress: Progress) -> 
     ends = progress.of(start)
     scan = _Scan(cursor.buffer, cursor, min(cursor.max_string, cursor.end))
     while len(ends) < count:
-        found = _next_ends(scan, ends[-1] if ends else start, min(count - len(ends), CHUNK))
+        found = _next_ends(scan, ends[-1] if ends else start, count - len(ends))
+        if len(found) == count and found[-1] <= cursor.end:
+            cursor.pos = found[-1]
+            return Strings(cursor.buffer, start, found, cursor.width)
         ends.extend(found)
-        if len(found) < CHUNK:
+        if not found or ends[-1] > cursor.end:
             break
     if len(ends) < count or (ends and ends[-1] > cursor.end):
         _finish_short(cursor, count, ends, field)
@@ -81,13 +86,14 @@ def scan_strings(cursor: Cursor, count: int, field: str, progress: Progress) -> 
 _spent = 0
 
 
-def _next_ends(scan: _Scan, pos: int, count: int) -> array[int]:
-    """Give the ends of the next ``count`` strings, or of as many as fit, and perhaps of one more that does not."""
+def _next_ends(scan: _Scan, pos: int, count: int) -> Ends:
+    """Give the ends of some of the next ``count`` strings, none where the first does not fit; the last may pass the end."""
     global _spent  # noqa: PLW0603 - what all reads of this process have spent is what decides
     if scan.cursor.plain and _pays():
         from impl.container.compiled_ends import find_ends  # noqa: PLC0415 - loads numba
 
-        return find_ends(scan.buffer, pos, count, scan.longest)
+        return find_ends(scan.buffer, pos, min(count, COMPILED_CHUNK), scan.longest)
+    count = min(count, CHUNK)
     _spent += count
     return _find_ends(scan, pos, count)
 

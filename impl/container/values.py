@@ -6,7 +6,7 @@ import struct
 from array import array
 from collections.abc import Iterator
 from itertools import chain, pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from impl.container.cursor import Buffer, ByteOrder
 
@@ -38,6 +38,9 @@ VALUE_TYPES: tuple[ValueType, ...] = (
 BOOL = VALUE_TYPES[7]
 STRING = VALUE_TYPES[8]
 ARRAY = VALUE_TYPES[9]
+
+Ends: TypeAlias = "array[int] | memoryview"
+"""Where strings end, eight bytes each: of an array, or of a memoryview of int64."""
 
 PythonScalar = bool | int | float | str
 PythonValue = PythonScalar | list["PythonValue"]
@@ -95,7 +98,7 @@ class Strings(NamedTuple):
 
     buffer: Buffer
     start: int
-    ends: array[int]
+    ends: Ends
     width: int = 8
 
     @property

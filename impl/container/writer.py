@@ -176,13 +176,19 @@ class Writer:
 
 
 def rewrite(
-    source: Path | File, out: Path | None = None, changes: Mapping[str, object] | None = None, *, byteorder: ByteOrder = "little"
+    source: Path | File,
+    out: Path | None = None,
+    changes: Mapping[str, object] | None = None,
+    *,
+    byteorder: ByteOrder | None = None,
+    version: int | None = None,
 ) -> None:
     """Write a file again with other metadata; the data moves as far as it must, and is not held.
 
     ``changes`` maps keys to new values; None takes a key out. A key that is there keeps its place, and a number or text of
-    Python its type; others come last. ``out`` left out, the file itself is replaced. Version, order, and whether a file
-    without tensors is padded stay, so that without changes a file that ggml's or gguf-py's writer wrote comes out as it was.
+    Python its type; others come last. ``out`` left out, the file itself is replaced. Version and byte order, where they are not
+    given, and whether a file without tensors is padded stay, so that without changes a file that ggml wrote comes out as it
+    was. Version 1 is not written: give another.
 
     Raises:
         GgufError: the file to read is refused, or its data is missing.
@@ -195,7 +201,14 @@ def rewrite(
         raise InputError("out must be a path where an open file is written again")
     pairs = _changed(file, changes or {})
     padded = bool(file.tensors) or _is_padded(file)
-    write(target, pairs, file.tensors, version=file.version, byteorder=byteorder, pad_empty=padded)
+    write(
+        target,
+        pairs,
+        file.tensors,
+        version=file.version if version is None else version,
+        byteorder=file.byteorder if byteorder is None else byteorder,
+        pad_empty=padded,
+    )
 
 
 def _is_padded(file: File) -> bool:
