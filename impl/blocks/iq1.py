@@ -78,11 +78,13 @@ def _dequantize_iq1_s(raw: Bytes, values: Floats, out: Floats) -> None:
 def _dequantize_iq1_m(raw: Bytes, values: Floats, out: Floats) -> None:
     for block in range(len(raw)):
         d = _scale_of_iq1_m(raw, block)
-        for eight in range(32):
-            scale = d * np.float32(_factor_of_iq1_m(raw, block, eight >> 1))
-            point = _point_of_iq1_m(raw, block, eight)
+        for half in range(16):
+            scale = d * np.float32(_factor_of_iq1_m(raw, block, half))
+            first, second = _point_of_iq1_m(raw, block, 2 * half), _point_of_iq1_m(raw, block, 2 * half + 1)
             for j in range(8):
-                out[block, 8 * eight + j] = scale * values[point, j]
+                out[block, 16 * half + j] = scale * values[first, j]
+            for j in range(8):
+                out[block, 16 * half + 8 + j] = scale * values[second, j]
 
 
 @kernel
@@ -165,6 +167,7 @@ CODECS = (
         quantize_rows=_quantize_iq1_s,
         dot_rows=partial(_dot_rows, _multiply_iq1_s),
         compiled=True,
+        streams=True,
     ),
     Codec(
         by_name("IQ1_M"),
@@ -175,5 +178,6 @@ CODECS = (
         quantize_rows=_quantize_iq1_m,
         dot_rows=partial(_dot_rows, _multiply_iq1_m),
         compiled=True,
+        streams=True,
     ),
 )
