@@ -98,6 +98,10 @@ def _check_array_length(cursor: Cursor, count: int, items: ValueType, limit: int
     raise GgufError("bad-length", problem, field=field, at=at)
 
 
+# No file holds so many arrays: where gguf-py would count up to more, the end of the file comes first.
+_MOST = 2**63 - 1
+
+
 class _Nest:
     """What was read of arrays within an array: ``left[i]`` are still to come on level i, the next one at ``pos``."""
 
@@ -130,7 +134,7 @@ def _read_inner(cursor: Cursor, nest: _Nest, field: str, rules: Rules) -> None:
     if items is ARRAY:
         _check_nested(cursor, count, len(nest.left), rules, field=field, at=at)
         nest.left[-1] -= 1
-        nest.counts.append(count)
+        nest.counts.append(min(count, _MOST))
         nest.left.append(count)
     else:
         nest.leaves.append(_read_elements(cursor, items, count, field, at, rules, nest.progress))
