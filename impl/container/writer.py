@@ -195,7 +195,7 @@ def rewrite(
         DescriptionError, InputError, OSError: as ``impl.write``; a key to take out that is not there, too.
 
     """
-    file = source if isinstance(source, File) else open_file(source)
+    file = source if isinstance(source, File) else open_file(source, versions=(1, 2, 3), byteorder="either")
     target = out if out is not None else source
     if isinstance(target, File):
         raise InputError("out must be a path where an open file is written again")

@@ -14,7 +14,7 @@ from conformance.cases.model import FileInput
 from conformance.cases.walk import walk
 from conformance.values import Boxed, HexText, Pair, TensorInfo
 
-CASES = [case for case in load_suites(Path("cases")) if isinstance(case.input, FileInput)]
+CASES = [case for case in load_suites(Path(__file__).parents[2] / "cases") if isinstance(case.input, FileInput)]
 WRITTEN = [case for case in CASES if "write" in case.ask]
 
 
