@@ -69,7 +69,9 @@ def scan_strings(cursor: Cursor, count: int, field: str, progress: Progress) -> 
     ends = progress.of(start)
     scan = _Scan(cursor.buffer, cursor, min(cursor.max_string, cursor.end))
     while len(ends) < count:
-        found = _next_ends(scan, ends[-1] if ends else start, count - len(ends))
+        pos = ends[-1] if ends else start
+        # One more than there is room for: the first that does not fit is told apart from the last that does.
+        found = _next_ends(scan, pos, min(count - len(ends), (cursor.end - pos) // cursor.width + 1))
         if len(found) == count and found[-1] <= cursor.end:
             cursor.pos = found[-1]
             return Strings(cursor.buffer, start, found, cursor.width)
