@@ -438,6 +438,27 @@ def bench_first_uses(types: tuple[str, ...], as_json: bool) -> int:
     return bench_compiling(types, as_json=as_json)
 
 
+@main.command()
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("--seconds", default=60, type=click.IntRange(1), show_default=True, help="How long.")
+@click.option("--seed", default=0, type=click.IntRange(0, 2**31 - 1), help="Of libFuzzer's draws; 0 takes a new one each time.")
+@click.option("--findings", default="fuzz-findings", type=click.Path(path_type=Path, file_okay=False), show_default=True,
+              help="Where inputs go on which the reader breaks a rule.")  # fmt: skip
+@click.option("--corpus", type=click.Path(path_type=Path, file_okay=False), help="A folder that keeps what reached new code.")
+@_one_screen
+def fuzz(files: tuple[Path, ...], seconds: int, seed: int, findings: Path, corpus: Path | None) -> int:
+    """Fuzz the reference's reader, from the built files of the container cases; or look at FILES again.
+
+    \b
+    Examples:
+      gguf-conformance fuzz --seconds 600 --corpus grown
+      gguf-conformance fuzz fuzz-findings/crash-*
+    """
+    from conformance.fuzz.command import Plan, fuzz_command
+
+    return fuzz_command(Plan(seconds, seed, findings, corpus), files)
+
+
 @main.command("build-authority")
 @click.option("--wheel-only", is_flag=True, help="Build the wheel into the cache, install nothing.")
 @_one_screen

@@ -406,3 +406,24 @@ def integers(kind: str) -> set[int]:
     count = int.from_bytes(field_bytes(built, "n_kv"), "little") - 1
     signed = kind.startswith("i")
     return {int.from_bytes(field_bytes(built, f"kv[{index}].value"), "little", signed=signed) for index in range(count)}
+
+
+# Where readers part: the page's letters are what some case with the label declares.
+
+
+def parting_rows() -> list[tuple[str, str, str]]:
+    rows = [line.split(" | ") for line in RULES.read_text("utf-8").splitlines() if re.match(r"\| T\d\d \|", line)]
+    return [(row[0].strip("| "), who, row[cell]) for row in rows for cell, who in ((2, "llama.cpp"), (3, "gguf-py"), (4, "spec"))]
+
+
+@pytest.mark.parametrize(("label", "who", "cell"), parting_rows(), ids=lambda each: each)
+def test_what_the_page_says_of_a_question_a_case_declares(label: str, who: str, cell: str) -> None:
+    wanted = {"A": {"accept", "fault"}, "R": {"reject"}, "silent": {"either"}}
+    said = cell.split(",")[0].split()[0]
+    declared = set(chain.from_iterable(kinds(case, who) for case in CASES.values() if label in case.covers))
+    assert declared
+    assert said not in wanted or declared & wanted[said]
+
+
+def test_all_58_questions_on_which_readers_part_are_asked() -> None:
+    assert len(parting_rows()) == 3 * 58

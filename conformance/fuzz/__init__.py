@@ -1,0 +1,1 @@
+"""Fuzzing of the reference's reader: what it is held to on bytes that nobody chose."""
