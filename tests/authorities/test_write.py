@@ -153,7 +153,7 @@ def test_what_gguf_writer_cannot_say(gguf_py: Subject, asked: Asked, recipe: dic
     assert says in outcome.reason
 
 
-def test_the_alignment_must_be_set_before_ggml_is_told_of_it(llama_cpp: Subject, asked: Asked) -> None:
+def test_what_is_no_alignment_is_left_to_ggmls_assertion(llama_cpp: Subject, asked: Asked) -> None:
     """What is no power of two is left to gguf_set_val_u32, which asserts it."""
     outcome = asked.of_recipe(llama_cpp, {"kv": [{"key": "general.alignment", "u32": "48"}]})
     assert isinstance(outcome, Crash)

@@ -120,6 +120,14 @@ def test_data_may_come_in_pieces_of_any_kind_and_is_not_held(out: Path) -> None:
     assert np.array_equal(read.tensors[1].data, strided)
 
 
+@pytest.mark.parametrize("size", [1, 33, 35, 100])
+def test_pieces_may_end_within_a_block(out: Path, size: int) -> None:
+    data = np.random.default_rng(1).integers(0, 256, 10 * 34, np.uint8).tobytes()
+    pieces = (data[start : start + size] for start in range(0, len(data), size))
+    impl.write(out, {}, [impl.NewTensor("t", pieces, type="Q8_0", shape=(10, 32))], byteorder="big")
+    assert bytes(impl.open(out, full=True, byteorder="big").tensors[0].raw) == impl.byteswap("Q8_0", data).tobytes()
+
+
 def test_a_quantized_array_tells_its_shape_by_its_rows(out: Path) -> None:
     blocks = impl.quantize("Q4_0", np.ones((2, 3, 64), np.float32))
     impl.write(out, {}, [impl.NewTensor("t", blocks.reshape(2, 3, -1), type="Q4_0")])

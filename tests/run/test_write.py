@@ -79,6 +79,7 @@ def test_a_wrong_byte_is_located(written: Bench, *, live: bool) -> None:
     assert (divergence.signature, divergence.field) == ("write:-:bytes:data[*].padding", "data[0].padding")
     data = build({**load_suites(written.root)[-1].input.recipe}).data  # type: ignore[union-attr] # built files all
     assert divergence.at == len(data) - 100
+    assert {line.field for line in result.input_hexdump if line.mark} == {"data[0].padding"}
 
 
 def test_of_a_long_file_a_golden_run_tells_the_range(written: Bench) -> None:
