@@ -52,7 +52,9 @@ class Subject:
         blocks |= {op: list(SUPPORTED["dot"]) for op in ("dot", "matvec")}
         # To gguf.md a file without tensors has no place where its data would start.
         view = {"data_offset": "tensors"} if self._profile == "spec" else {}
-        ops: Json = {"header": view, "load": view, "tensor": {}, **blocks, "write": {}}
+        ops: Json = {"header": view, "load": view, "tensor": {}, **blocks}
+        if self._profile == "llama.cpp":
+            ops["write"] = {}  # there is one writer, ggml's: the other profiles are rules of reading
         return {"name": self.name, "version": __version__, "language": "python", "protocol": PROTOCOL, "ops": ops}
 
     def header(self, request: Json) -> Json:
