@@ -91,8 +91,8 @@ def _differences(cases: Sequence[Case]) -> Iterator[str]:
     both = sum(len(set(answers[:2])) > 1 for answers, _, _ in differing)
     yield "## Where the authorities differ\n"
     yield f"As the cases declare it, and as a live run confirms: of {len(cases)} files, {len(differing)} are not answered alike by"
-    yield f"the two authorities and the text, {both} of these not by the two authorities. Classes of refusals are left out; where the"
-    yield "text is silent (`either`) nobody parts from it.\n"
+    yield f"the two authorities and the text, {both} of these not by the two authorities. Classes of refusals are left out; where"
+    yield "the text is silent (`either`) nobody parts from it.\n"
     yield "| llama.cpp | gguf-py | gguf.md | suite | cases |\n|---|---|---|---|---|"
     for (answers, suite), group in groupby(sorted(differing), key=lambda row: row[:2]):
         yield f"| {' | '.join(answers)} | {suite} | {', '.join(_ranges([key for _, _, key in group]))} |"
