@@ -25,10 +25,9 @@ FAMILIES: dict[str, tuple[str, ...]] = {
 _FLOATS = ("F32", "F16", "BF16")
 # In the order of ggml's ids, but for the floats.
 _QUANTIZED = (
-    "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ2_XXS", "IQ2_XS", "IQ3_XXS", "IQ1_S", "IQ4_NL",
-    "IQ3_S", "IQ2_S", "IQ4_XS", "IQ1_M", "TQ1_0", "TQ2_0", "MXFP4", "NVFP4", "Q1_0", "Q2_0",
+    "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ2_XXS", "IQ2_XS", "IQ3_XXS", "IQ1_S",
+    "IQ4_NL", "IQ3_S", "IQ2_S", "IQ4_XS", "IQ1_M", "TQ1_0", "TQ2_0", "MXFP4", "NVFP4", "Q1_0", "Q2_0",
 )  # fmt: skip
-)
 # ggml has no `_ref` function of these; Q8_1 and Q8_K, made for dot products, are quantized by theirs alone.
 _WITHOUT_REFERENCE = ("IQ2_XXS", "IQ2_XS", "IQ1_S", "IQ1_M")
 
