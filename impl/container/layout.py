@@ -6,6 +6,7 @@ Source of the layout: ``gguf_write_out`` and ``gguf_add_tensor``, ggml/src/gguf.
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
@@ -215,7 +216,7 @@ class _Encoder:
                 return b"".join(head) + self._numbers(items.name, items.size, content.raw)
             case Strings(ends=ends):
                 head = (self._number(ARRAY.id, 4), self._number(STRING.id, 4), self._number(len(ends), 8))
-                return b"".join((*head, *map(self._text, content.raw())))
+                return b"".join((*head, self._texts(content.raw())))
             case Nested():
                 raise AssertionError("refused before anything is laid out")
 
@@ -228,6 +229,11 @@ class _Encoder:
         for byte in range(size):
             swapped[byte::size] = raw[size - 1 - byte :: size]
         return bytes(swapped)
+
+    def _texts(self, raw: list[bytes]) -> bytes:
+        """Give many texts: a vocabulary has hundreds of thousands."""
+        pack = struct.Struct("<Q" if self._order == "little" else ">Q").pack
+        return b"".join([part for one in raw for part in (pack(len(one)), one)])
 
     def _text(self, raw: bytes) -> bytes:
         return self._number(len(raw), 8) + raw

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 from impl.container.file import File, open_file
 from impl.container.layout import ByteOrder, Entry, Layout, lay_out
 from impl.container.making import encoded, plain, value
+from impl.container.metadata import Metadata as ReadMetadata
 from impl.container.new_tensor import Tensors, described, flat, listed, pieces
 from impl.container.replacing import replacing
 from impl.container.values import Number, Numbers, String, Strings, Value, type_name
@@ -34,9 +35,9 @@ def write(
 ) -> None:
     """Write a GGUF file: whole, or not at all, so that what stood at ``path`` before stays if anything fails.
 
-    ``metadata`` are keys and values in the order of the file, a mapping or pairs. A value is one of ``impl.value("u32", 7)``, one
-    out of another file (``file.metadata.value(key)``), or one whose type is plain: text, a bool, a list of these, numbers of
-    numpy. ``general.alignment`` among them sets the alignment, which is 32 otherwise.
+    ``metadata`` are keys and values in the order of the file, a mapping or pairs; or another file's, ``file.metadata``. A value
+    is one of ``impl.value("u32", 7)``, one out of another file (``file.metadata.value(key)``), or one whose type is plain:
+    text, a bool, a list of these, numbers of numpy. ``general.alignment`` among them sets the alignment, which is 32 otherwise.
 
     ``tensors`` are ``impl.NewTensor``, or an open file's, or a mapping of names to arrays. Data is in this machine's byte order and
     is not held: an iterable is written piece by piece. With ``byteorder`` "big" all numbers are turned, those within blocks too.
@@ -243,6 +244,8 @@ def _of_the_same_type(before: Value, after: object) -> object:
 
 def pairs_of(metadata: Metadata) -> list[tuple[bytes, Value]]:
     """Give metadata as pairs of bytes and values. Raises InputError, naming the key."""
+    if isinstance(metadata, ReadMetadata):
+        return [(pair.key, pair.value) for pair in metadata.pairs]
     items = metadata.items() if isinstance(metadata, Mapping) else metadata
     pairs: list[tuple[bytes, Value]] = []
     for key, content in items:

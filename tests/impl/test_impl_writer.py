@@ -102,6 +102,11 @@ def test_a_bool_that_was_read_as_2_is_written_as_1(out: Path) -> None:
     assert made == padded(gguf([pair(b"a", BOOL, b"\1"), pair(b"b", ARR, array(BOOL, 3, b"\0\1\1"))]))
 
 
+def test_the_metadata_of_another_file_keep_their_types(out: Path) -> None:
+    before = padded(gguf([pair(b"\xff", U8, b"\7"), pair(b"b", ARR, array(I8, 1, b"\1")), pair(b"c", ARR, array(F64, 0, b""))]))
+    assert written(out, impl.open(before).metadata) == before
+
+
 def test_data_may_come_in_pieces_of_any_kind_and_is_not_held(out: Path) -> None:
     rows = np.arange(12, dtype=np.float32).reshape(3, 4)
     seen: list[int] = []
