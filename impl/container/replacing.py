@@ -6,7 +6,7 @@ import os
 import secrets
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -58,7 +58,12 @@ def _permissions(target: Path) -> int | None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Bring the new name to the disk too."""
+    """Bring the new name to the disk too, where the file system can: the file is in its place by now, whatever it answers."""
+    with suppress(OSError):
+        _sync(folder)
+
+
+def _sync(folder: Path) -> None:
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(handle)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -106,6 +107,19 @@ def test_a_fault_after_the_data(old: Path, call: str, monkeypatch: pytest.Monkey
     with pytest.raises(OSError, match="no space"):
         impl.write(old, {})
     assert is_whole(old)
+
+
+def test_a_file_system_that_does_not_sync_folders(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fsync = os.fsync
+
+    def only_files(handle: int) -> None:
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "not for folders")
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", only_files)
+    impl.write(old, {})
+    assert old.read_bytes()[:4] == b"GGUF"
 
 
 def test_the_permissions_stay(old: Path) -> None:

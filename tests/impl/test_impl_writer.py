@@ -117,12 +117,15 @@ def test_data_may_come_in_pieces_of_any_kind_and_is_not_held(out: Path) -> None:
             yield piece
 
     strided = np.arange(20, dtype=np.float32).reshape(4, 5)[:, ::2]
-    tensors = [impl.NewTensor("t", pieces(), type="F32", shape=(3, 4)), impl.NewTensor("s", strided)]
+    rows.tofile(out.with_name("rows"))
+    mapped = np.memmap(out.with_name("rows"), np.float32, "r", shape=(3, 4))
+    tensors = [impl.NewTensor("t", pieces(), type="F32", shape=(3, 4)), impl.NewTensor("s", strided), impl.NewTensor("m", mapped)]
     impl.write(out, {}, tensors)
     read = impl.open(out, full=True, byteorder="either")
     assert seen == [0, 1, 2, 3]
     assert np.array_equal(read.tensors[0].data, rows)
     assert np.array_equal(read.tensors[1].data, strided)
+    assert np.array_equal(read.tensors[2].data, rows)
 
 
 @pytest.mark.parametrize("size", [1, 33, 35, 100])
