@@ -1,8 +1,8 @@
 """The reference implementation: reads GGUF files as llama.cpp does, and ggml's blocks bit for bit as ggml does.
 
-The library's face is ``open``, ``write``, ``rewrite``, ``quantize``, ``dequantize``, ``dot``, ``matvec``, ``check`` and
-``validate``; ``python -m impl`` is its adapter. numpy is loaded only when numbers are asked for, so that reading a header
-starts fast.
+The library's face is ``open``, ``open_split``, ``Prefix``, ``write``, ``rewrite``, ``quantize``, ``dequantize``, ``dot``,
+``matvec``, ``check`` and ``validate``; ``python -m impl`` is its adapter. numpy is loaded only when numbers are asked for, so
+that reading a header starts fast.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from impl.container.file import open_file as open  # noqa: A004 - the face's verb, as in gzip.open
     from impl.container.making import value
     from impl.container.new_tensor import NewTensor
+    from impl.container.prefix import Prefix
+    from impl.container.split import SplitFile, open_split
+    from impl.container.strings import load_compiled as load_compiled_scan
     from impl.container.writer import Writer, rewrite, write
     from impl.validation import BadBlock, validate
 
@@ -33,6 +36,8 @@ __all__ = [
     "GgufError",
     "InputError",
     "NewTensor",
+    "Prefix",
+    "SplitFile",
     "Tensor",
     "UnsupportedError",
     "Writer",
@@ -40,8 +45,10 @@ __all__ = [
     "check",
     "dequantize",
     "dot",
+    "load_compiled_scan",
     "matvec",
     "open",
+    "open_split",
     "quantize",
     "rewrite",
     "validate",
@@ -53,6 +60,10 @@ _LAZY = {
     "File": ("impl.container.file", "File"),
     "Tensor": ("impl.container.file", "Tensor"),
     "open": ("impl.container.file", "open_file"),
+    "open_split": ("impl.container.split", "open_split"),
+    "SplitFile": ("impl.container.split", "SplitFile"),
+    "Prefix": ("impl.container.prefix", "Prefix"),
+    "load_compiled_scan": ("impl.container.strings", "load_compiled"),
     "value": ("impl.container.making", "value"),
     "NewTensor": ("impl.container.new_tensor", "NewTensor"),
     "Writer": ("impl.container.writer", "Writer"),

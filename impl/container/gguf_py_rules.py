@@ -73,8 +73,6 @@ class GgufPyRules(Rules):
         del seen
         field = f"tensors[{index}]"
         name = cursor.string(f"{field}.name")
-        if problem := self.name_problem(name):
-            raise GgufError("bad-name", problem, field=f"{field}.name", at=cursor.pos - len(name))
         n_dims = cursor.u32(f"{field}.n_dims")
         dims_at = cursor.pos
         if cursor.lacks(n_dims * cursor.width):
@@ -84,6 +82,8 @@ class GgufPyRules(Rules):
         number = MISSING if cursor.lacks(1) else cursor.u32(f"{field}.type")
         offset_at = cursor.pos
         offset = MISSING if cursor.lacks(1) else cursor.u64(f"{field}.offset")
+        if problem := self.name_problem(name):
+            raise GgufError("bad-name", problem, field=f"{field}.name", at=dims_at - 4 - len(name))
         return TensorInfo(name, TensorType(number, ""), ne, offset, 0, dims_at, type_at, offset_at)
 
     def settle(self, tensors: list[TensorInfo], data_offset: int, file_size: int | None) -> list[TensorInfo]:

@@ -37,11 +37,16 @@ def settled(info: TensorInfo, index: int, types: Sequence[TensorType], data_offs
     _require(info.offset, f"{field}.offset", info.offset_at)
     item = _ITEM_BYTES.get(kind.name, 1)
     shape = info.ne[::-1] if kind.name in _ITEM_BYTES else _shape_in_bytes(info, kind, field)
-    if problem := _unfit(shape, item):
-        raise _refusal("bad-dims", problem, info, field)
     # Multiplied out by numpy, in 64 bits.
     nbytes = math.prod(info.ne) % 2**64 * kind.nbytes // kind.block
-    _check_filled(shape, item, nbytes, info, field, data_offset, file_size)
+    start = data_offset + info.offset
+    present = nbytes if file_size is None else min(max(0, file_size - start), nbytes)
+    if present % item == 0 and (problem := _unfit(shape, item)):
+        raise _refusal("bad-dims", problem, info, field)
+    wanted = math.prod(shape) * item
+    if present != wanted or _overflows(shape):
+        problem = f"tensor {show(info.name)} of shape {shape} takes {wanted} bytes from {start} on, but {present} are there"
+        raise GgufError("missing-data", problem, field=f"{field}.data", at=start)
     return info._replace(type=kind, nbytes=nbytes)
 
 
@@ -81,15 +86,3 @@ def _overflows(shape: tuple[int, ...]) -> bool:
         if product > INT64_MAX:
             return True
     return False
-
-
-def _check_filled(
-    shape: tuple[int, ...], item: int, nbytes: int, info: TensorInfo, field: str, data_offset: int, file_size: int | None
-) -> None:
-    """Refuse a shape that the bytes which are there do not fill, or whose product is wrong on the way."""
-    start = data_offset + info.offset
-    present = nbytes if file_size is None else min(max(0, file_size - start), nbytes)
-    if _overflows(shape) or present != math.prod(shape) * item:
-        wanted = math.prod(shape) * item
-        problem = f"tensor {show(info.name)} of shape {shape} takes {wanted} bytes from {start} on, but {present} are there"
-        raise GgufError("missing-data", problem, field=f"{field}.data", at=start)

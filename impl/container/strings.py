@@ -19,10 +19,8 @@ from impl.container.values import Ends, Strings
 # hundredths where something else has loaded numba already.
 STRINGS_TO_LOAD_NUMBA = 750_000
 STRINGS_TO_LOAD_LOOP = 75_000
-# Strings between two looks at what was spent by the plain loop, and the most that the compiled one sets aside ends for before
-# it has seen them.
-CHUNK = 1 << 16
-COMPILED_CHUNK = 1 << 20
+# Strings between two looks at what was spent, and the most that room is made for before they were seen.
+CHUNK = 1 << 19
 
 
 class Progress:
@@ -94,7 +92,7 @@ def _next_ends(scan: _Scan, pos: int, count: int) -> Ends:
     if scan.cursor.plain and _pays():
         from impl.container.compiled_ends import find_ends  # noqa: PLC0415 - loads numba
 
-        return find_ends(scan.buffer, pos, min(count, COMPILED_CHUNK), scan.longest)
+        return find_ends(scan.buffer, pos, min(count, CHUNK), scan.longest)
     count = min(count, CHUNK)
     _spent += count
     return _find_ends(scan, pos, count)
@@ -111,17 +109,20 @@ def _find_ends(scan: _Scan, pos: int, count: int) -> array[int]:
     """Do the same, uncompiled. There is no test for the end: a length field past it makes ``unpack_from`` raise."""
     buffer, longest, width = scan.buffer, scan.longest, scan.cursor.width
     unpack = struct.Struct(("<" if scan.cursor.order == "little" else ">") + ("Q" if width == 8 else "I")).unpack_from
-    ends = array("q")
-    append = ends.append
+    ends = array("q", [0]) * count  # in one piece: what grows asks the system for memory again and again
+    found = 0
     try:
-        for _ in range(count):
+        for found in range(count):
             (length,) = unpack(buffer, pos)
             if length > longest:
                 break
             pos += width + length
-            append(pos)
+            ends[found] = pos
+        else:
+            return ends
     except struct.error:
         pass  # told in full by _finish_short
+    del ends[found:]
     return ends
 
 
