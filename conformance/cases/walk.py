@@ -9,6 +9,7 @@ from __future__ import annotations
 import mmap
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
@@ -68,9 +69,19 @@ def walk(data: bytes | mmap.mmap) -> Walked:
     return Walked(walker.header(), FieldMap(walker.spans), problem)
 
 
+def fields_of(data: bytes) -> FieldMap:
+    """Give the fields alone, as far as ``data`` is a file: nothing is made of long arrays, whoever wrote them."""
+    walker = _Walker(data, with_arrays=False)
+    with suppress(_EndError, RecursionError):
+        walker.file()
+    walker.rest()
+    return FieldMap(walker.spans)
+
+
 class _Walker:
-    def __init__(self, data: bytes | mmap.mmap) -> None:
+    def __init__(self, data: bytes | mmap.mmap, *, with_arrays: bool = True) -> None:
         self.data = data
+        self.with_arrays = with_arrays
         self.at = 0
         self.start = 0
         self.version = 0
@@ -110,15 +121,16 @@ class _Walker:
             self._skip("rest", len(self.data) - self.at, "bytes")
 
     def _section(self) -> None:
-        self.start = self.at + (-self.at % self.alignment if self.tensors else 0)
-        end = min(self.start, len(self.data)) if self.tensors else min(self.at + -self.at % self.alignment, len(self.data))
+        alignment = self.alignment
+        self.start = self.at + (-self.at % alignment if self.tensors else 0)
+        end = min(self.start, len(self.data)) if self.tensors else min(self.at + -self.at % alignment, len(self.data))
         self._skip("padding", end - self.at, "padding")
         for index, tensor in enumerate(self.header().tensors):
             start = self.start + int(tensor.offset)
             if start != self.at or start + int(tensor.nbytes or 0) > len(self.data):
                 return
             self._skip(f"data[{index}]", int(tensor.nbytes or 0), "data")
-            padding = min(-self.at % self.alignment, len(self.data) - self.at)
+            padding = min(-self.at % alignment, len(self.data) - self.at)
             self._skip(f"data[{index}].padding", padding, "padding")
 
     def _pair(self, path: str) -> None:
@@ -145,7 +157,7 @@ class _Walker:
         self._require(path, count * WIDTHS[items])
         self.at += count * WIDTHS[items]
         self.spans.append(Run(path, start, count, WIDTHS[items], items))
-        return items, list(_shown(items, self.data[start : self.at]))
+        return items, list(_shown(items, self.data[start : self.at])) if self.with_arrays else []
 
     def _boxed(self, path: str) -> Boxed:
         items, value = self._array(path)
@@ -158,7 +170,8 @@ class _Walker:
             length = int.from_bytes(self.data[self.at : self.at + 8], "little")
             self.at += 8
             self._require(f"{path}[{index}]", length)
-            texts.append(element_from_bytes(self.data[self.at : self.at + length]))
+            if self.with_arrays:
+                texts.append(element_from_bytes(self.data[self.at : self.at + length]))
             self.at += length
             starts.append(self.at)
         self.spans.append(TextRun(path, np.array(starts, np.int64), 8))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from conformance.cases.walk import walk
+from conformance.cases.walk import fields_of
 from conformance.judge.divergence import Divergence, HexLine
 from conformance.judge.hexdump import dump_file
 from conformance.judge.output import Bytes, Digests, differing_ranges
@@ -29,7 +29,7 @@ def compare_files(op: str, authority: str, expected: Bytes | Digests, found: Byt
 
 def _difference(op: str, authority: str, expected: Bytes, found: Bytes, at: int) -> Divergence:
     longer = expected if expected.nbytes > at else found
-    fields = walk(longer.tobytes()).fields
+    fields = fields_of(longer.tobytes())
     field = fields.at(at)
     path = field.path if field else "rest"
     sizes = "" if expected.nbytes == found.nbytes else f"; it has {found.nbytes} bytes instead of {expected.nbytes}"
@@ -54,7 +54,7 @@ def _byte(data: Bytes, at: int) -> str:
 def _dump(expected: Bytes, found: Bytes, at: int) -> Iterator[HexLine]:
     """Give the fields around ``at`` as expected, then the one at fault as found."""
     for name, data, limit in (("expected", expected.tobytes(), _AROUND), ("found", found.tobytes(), 1)):
-        for line in dump_file(data, walk(data).fields, mark=at, limit=limit):
+        for line in dump_file(data, fields_of(data), mark=at, limit=limit):
             yield HexLine(line.offset, line.data, f"{line.field} {name}" if line.mark else line.field, line.mark, line.elided)
 
 

@@ -11,7 +11,7 @@ from conformance.cases.build import build
 from conformance.cases.fieldmap import Field
 from conformance.cases.load import load_suites
 from conformance.cases.model import FileInput
-from conformance.cases.walk import walk
+from conformance.cases.walk import fields_of, walk
 from conformance.values import Boxed, HexText, Pair, TensorInfo
 
 CASES = [case for case in load_suites(Path(__file__).parents[2] / "cases") if isinstance(case.input, FileInput)]
@@ -29,6 +29,7 @@ def test_the_fields_are_the_builders(case):
     walked = walk(built.data)
     assert walked.problem == ""
     assert without_padding(list(walked.fields)) == without_padding(list(built.fields))
+    assert list(fields_of(built.data)) == list(walked.fields)
 
 
 def test_every_file_cut_anywhere_is_tiled_and_told_of():

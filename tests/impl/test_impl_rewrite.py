@@ -154,3 +154,21 @@ def test_a_real_file_comes_out_as_it_was(tmp_path: Path, member: str, source: Mo
     path = locate(source)
     impl.rewrite(path, tmp_path / "again.gguf")
     assert sha256(tmp_path / "again.gguf") == source.sha256
+
+
+def test_gguf_py_reads_a_big_endian_file_alike(model: Path, tmp_path: Path) -> None:
+    """Its reader tells the byte order by the version, and gives numbers in that order; blocks it leaves as they stand."""
+    reader: Any = pytest.importorskip("gguf.gguf_reader").GGUFReader
+    kept = ["f32", "f16", "f64", "i8", "i16", "i32", "i64"]
+    impl.write(
+        tmp_path / "big.gguf", impl.open(model).metadata, [t for t in impl.open(model).tensors if t.name in kept], byteorder="big"
+    )
+    big = reader(tmp_path / "big.gguf")
+    assert big.endianess.name == "BIG"
+    said = {name: field.contents() for name, field in list(big.fields.items())[3:]}
+    assert said == {"general.architecture": "llama", "a.count": 7, "a.list": ["x", "yy"], "a.scores": [1.0, 2.0]}
+    for theirs in big.tensors:
+        (ours,) = (one for one in impl.open(model).tensors if one.name == theirs.name)
+        bits = np.asarray(theirs.data).astype(np.asarray(theirs.data).dtype.newbyteorder("<"))
+        assert bits.tobytes() == bytes(ours.raw) or np.array_equal(bits, ours.data, equal_nan=True)
+    assert sorted(one.name for one in big.tensors) == sorted(kept)
