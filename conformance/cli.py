@@ -459,6 +459,29 @@ def fuzz(files: tuple[Path, ...], seconds: int, seed: int, findings: Path, corpu
     return fuzz_command(Plan(seconds, seed, findings, corpus), files)
 
 
+@bench.command("header")
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--seconds", default=2.0, type=click.FloatRange(0), show_default=True, help="How long to measure each file.")
+@click.option(
+    "--gguf-py/--no-gguf-py", default=True, show_default=True, help="Measure gguf-py too: about 10 s for a million strings."
+)
+@_json
+@_one_screen
+def bench_headers(files: tuple[Path, ...], seconds: float, gguf_py: bool, as_json: bool) -> int:
+    """Measure opening a file: time beside llama.cpp and gguf-py, system calls, memory (docs/benchmarks.md).
+
+    Without FILES: the models that cases name, a made file of a million strings, and one of 100 GB that takes no room.
+
+    \b
+    Examples:
+      gguf-conformance bench header
+      gguf-conformance bench header model.gguf --seconds 5 --json
+    """
+    from conformance.bench.header_command import bench_header
+
+    return bench_header(files, seconds, gguf_py=gguf_py, as_json=as_json)
+
+
 @main.command("build-authority")
 @click.option("--wheel-only", is_flag=True, help="Build the wheel into the cache, install nothing.")
 @_one_screen

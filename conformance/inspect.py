@@ -17,7 +17,7 @@ import msgspec
 
 import impl
 from conformance.errors import EXIT_DIVERGENCE, GgufConformanceError, UsageError
-from impl.container.values import Numbers, Strings
+from impl.container.values import Numbers, PythonValue, Strings
 
 if TYPE_CHECKING:
     from conformance.judge.divergence import HexLine
@@ -169,7 +169,7 @@ def _entry(metadata: Metadata, key: str, limit: int | None) -> Entry:
             return Entry(key, kind, None, 1, (_text(value.get(), kind),))
 
 
-def _text(value: bool | float | str, kind: str) -> str:
+def _text(value: PythonValue, kind: str) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return _shortest(value) if kind == "f32" and isinstance(value, float) else str(value)
