@@ -73,7 +73,7 @@ def scan_strings(cursor: Cursor, count: int, field: str, progress: Progress) -> 
         if len(found) == count and found[-1] <= cursor.end:
             cursor.pos = found[-1]
             return Strings(cursor.buffer, start, found, cursor.width)
-        ends.frombytes(found)
+        ends.frombytes(memoryview(found).cast("B"))
         if not found or ends[-1] > cursor.end:
             break
     if len(ends) < count or (ends and ends[-1] > cursor.end):
