@@ -126,8 +126,7 @@ class Cursor:
         if length > self.max_string:
             problem = f"string length {length} is over the limit of {self.max_string}"
             raise GgufError("bad-length", problem, field=field, at=at)
-        if not self.lacks(length):
-            return length
+        self.lacks(length)  # it does, unless more may come
         if not self.cuts:
             problem = f"string length {length}, but only {self.remaining} bytes are left (the file ends at {self.end})"
             raise GgufError("bad-length", problem, field=field, at=at)

@@ -99,6 +99,33 @@ def test_gguf_py_and_its_profile_give_the_same(tmp_path: Path, name: str, recipe
     assert ours(path.read_bytes(), "gguf-py") == expected
 
 
+@pytest.mark.parametrize(
+    ("expected", "recipe"),
+    [
+        ("truncated", {"kv": [{"key": "general.alignment", "u32": 64}], "cut": -4}),
+        ("truncated", {"kv": [{"key": "general.alignment", "u32": 64}], "cut": -1}),
+        ("bad-alignment", {"kv": [{"key": "general.alignment", "u32": 48}, {"key": "b", "u8": 1}], "cut": -1}),
+        ("duplicate-tensor", {"tensors": [{"name": "t", "type": "F32", "dims": [1]}, {"name": "t", "type": 99, "dims": [1]}]}),
+        (
+            "missing-data",
+            {"tensors": [{"name": "t", "type": "F32", "dims": [1]}, {"name": "u", "type": "F32", "dims": [1]}], "cut": -56},
+        ),
+    ],
+)
+def test_of_two_faults_it_tells_the_one_that_gguf_py_meets_first(tmp_path: Path, expected: str, recipe: dict[str, Any]) -> None:
+    path = tmp_path / "x.gguf"
+    path.write_bytes(build(recipe).data)
+    assert theirs(path)[0] == expected
+    assert ours(path.read_bytes(), "gguf-py")[0] == expected
+
+
+def test_arrays_that_there_is_no_room_for_are_refused_before_they_are_read() -> None:
+    recipe = {"kv": [{"key": "a", "array": {"array": [{"u8": [1]}]}}], "patch": {"kv[0].value.length": 3}}
+    with pytest.raises(GgufError, match="3 arrays take at least 36 bytes, but only 13 are left") as caught:
+        impl.open(build(recipe).data, profile="spec")
+    assert (caught.value.reject_class, caught.value.field) == ("bad-length", "kv[0].value.length")
+
+
 def test_levels_beyond_those_that_python_allows_are_too_deep() -> None:
     deep = {"kv": [{"key": "a", "nested": {"levels": GgufPyRules.max_levels, "u8": [7]}}]}
     assert ours(build(deep).data, "gguf-py")[0] == "too-deep"
