@@ -70,20 +70,22 @@ def measure(path: Path, seconds: float, *, gguf_py: bool = True) -> Opened:
 def rounds(
     turns: Mapping[str, Turn], seconds: float, slow: set[str], clock: Callable[[], float] = time.perf_counter
 ) -> dict[str, tuple[float, ...]]:
-    """Run all, round after round, until ``seconds`` have passed, at least five times; who begins changes each round.
+    """Run all, round after round, until they have taken ``seconds``, at least five times; who begins changes each round.
 
-    Those that are ``slow`` take part in the first round, then as long as they have used no more than their share of the time.
+    Those that are ``slow`` take part in the first round, then as long as they have taken no more than a share of the time; theirs
+    does not count.
     """
     times: dict[str, list[float]] = {name: [] for name in turns}
     names = list(turns)
-    end, number = clock() + seconds, 0
-    while clock() < end or number < LEAST_ROUNDS:
+    used, number = 0.0, 0
+    while used < seconds or number < LEAST_ROUNDS:
         for name in names[number % len(names) :] + names[: number % len(names)]:
             if name in slow and number and sum(times[name]) > _SLOW_SHARE * seconds:
                 continue
             start = clock()
             turns[name]()
             times[name].append(clock() - start)
+            used += 0 if name in slow else times[name][-1]
         number += 1
     return {name: tuple(taken) for name, taken in times.items()}
 
