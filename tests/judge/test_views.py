@@ -83,7 +83,7 @@ class Interface(msgspec.Struct, frozen=True, kw_only=True):
         return _element(pair.type, pair.value, self._change, self._number)
 
     def _tensor(self, tensor: TensorInfo) -> TensorInfo:
-        dims = [*tensor.dims, "1", "1", "1", "1"][:4] if self.ne else tensor.dims
+        dims = [*tensor.dims, "1", "1", "1", "1"][: max(4, len(tensor.dims))] if self.ne else tensor.dims
         name, number = _text(tensor.name, self._change), self._number
         return TensorInfo(name, tensor.type, [number(dim) for dim in dims], number(tensor.offset), number(tensor.nbytes or "0"))
 
