@@ -104,6 +104,12 @@ def test_gguf_py_and_its_profile_give_the_same(tmp_path: Path, name: str, recipe
     [
         ("truncated", {"kv": [{"key": "general.alignment", "u32": 64}], "cut": -4}),
         ("truncated", {"kv": [{"key": "general.alignment", "u32": 64}], "cut": -1}),
+        ("too-deep", {"kv": [{"key": "a", "nested": {"levels": 1100, "u8": [7]}}]}),
+        (
+            "missing-data",
+            {"tensors": [{"name": "t", "type": "F32", "dims": [4]}], "patch": {"tensors[0].dims[0]": 2**63}, "cut": -1},
+        ),
+        ("bad-dims", {"tensors": [{"name": "t", "type": "F32", "dims": [4]}], "patch": {"tensors[0].dims[0]": 2**63}}),
         ("bad-alignment", {"kv": [{"key": "general.alignment", "u32": 48}, {"key": "b", "u8": 1}], "cut": -1}),
         ("duplicate-tensor", {"tensors": [{"name": "t", "type": "F32", "dims": [1]}, {"name": "t", "type": 99, "dims": [1]}]}),
         (

@@ -227,6 +227,19 @@ class TestTwoLoops:
         monkeypatch.setattr(strings, "_pays", lambda: True)
         assert [told(lambda data=data: impl.open(data, profile=profile)) for data in cases] == plain
 
+    @pytest.mark.parametrize("compiled", [False, True])
+    def test_the_longest_string_is_one_of_a_gibibyte(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compiled: bool) -> None:
+        monkeypatch.setattr(strings, "_pays", lambda: compiled)
+        path = tmp_path / "x"
+        for over in (0, 1):
+            path.write_bytes(gguf([pair(b"a", ARR, array(STR, 1, string(b"", 2**30 + over)))]))
+            os.truncate(path, path.stat().st_size + 2**30 + over)
+            if over:
+                with pytest.raises(GgufError, match="1073741825 is over the limit"):
+                    impl.open(path)
+            else:
+                assert len(impl.open(path).metadata.value("a").ends) == 1
+
     def test_the_compiled_one_is_used_once_it_is_paid_for(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(strings, "CHUNK", 100)
         monkeypatch.setattr(strings, "STRINGS_TO_LOAD_LOOP", 250)
