@@ -19,6 +19,7 @@ from impl.container.rules import Header, Rules
 from impl.container.stream import Readable, Stream
 from impl.container.values import text
 from impl.errors import GgufError, InputError
+from impl.types import by_name
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -90,9 +91,15 @@ class Tensor:
 
     @property
     def native(self) -> memoryview:
-        """The data's bytes in this machine's order: ``raw``, or of a big-endian file a turned copy. Raises what ``raw`` raises."""
+        """The data's bytes in this machine's order: ``raw``, or of a big-endian file a turned copy.
+
+        Raises what ``raw`` raises, and InputError for blocks that gguf-py's table has another size of than ggml.
+        """
         if self._file.byteorder == "little":
             return self.raw
+        if self.info.type != by_name(self.type):
+            sizes = f"{self.info.type.nbytes} bytes to gguf-py, and {by_name(self.type).nbytes} to ggml"
+            raise InputError(f"a block of {self.type} has {sizes}: open the file by another profile to have it turned")
         from impl.container.byteswap import byteswap  # noqa: PLC0415 - loads numpy
 
         return byteswap(self.type, self.raw).data

@@ -288,6 +288,15 @@ class TestBigEndian:
         assert stored.data.tobytes() == expected
 
 
+def test_blocks_that_gguf_py_takes_for_larger_ones_are_not_turned() -> None:
+    """Ten blocks of 36 bytes are nine of 40: they must not come out as others."""
+    recipe = {"byteorder": "big", "tensors": [{"name": "t", "type": "Q8_1", "dims": [288]}], "append": {"count": 64}}
+    data = build(recipe).data
+    assert impl.open(data, byteorder="big").tensors[0].data.shape == (324,)
+    with pytest.raises(InputError, match="has 40 bytes to gguf-py, and 36 to ggml"):
+        _ = impl.open(data, profile="gguf-py").tensors[0].data
+
+
 def test_the_adapter_reads_by_the_profile_that_it_is_given(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     path = tmp_path / "x.gguf"
     path.write_bytes(build(TestBigEndian.RECIPE).data)
