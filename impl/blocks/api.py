@@ -80,7 +80,7 @@ def quantize(
     blocks = _blocks_of(rows, found)
     if found.check is not None and blocks.size:
         found.check(blocks.reshape(-1, cols), found.type)
-    result = _result(out, (*rows.shape[:-1], found.type.row_bytes(cols)), np.uint8, rows)
+    result = _result(out, (*rows.shape[:-1], found.type.row_bytes(cols)), np.uint8, rows, imatrix)
     if not rows.size:
         return result
     filled = result.reshape(-1).view(found.layout)
@@ -155,8 +155,8 @@ def dequantize(
     filled = result.reshape(len(blocks), found.type.block)
     # Compiled loops go through memory once, without anything on the way: the fewer the pieces the better.
     pieces = _slices(len(blocks), -(-len(blocks) // threads) or 1) if found.compiled else _pieces(len(blocks), found, threads)
-    # Fresh memory is in the caches anyway: the system has just filled it with zeros.
-    large = found.streams and out is not None and result.nbytes >= STREAMED
+    # Fresh memory is in the caches anyway: the system has just filled it with zeros. Whole lines are made of aligned numbers.
+    large = found.streams and out is not None and result.nbytes >= STREAMED and result.flags.aligned
     _in_pieces(_past_caches(found.dequantize) if large else found.dequantize, blocks, filled, pieces, threads)
     return result
 
@@ -177,13 +177,15 @@ def _in_pieces(
 
 def _each(pieces: Iterable[slice], work: Callable[[slice], object], threads: int) -> None:
     """Do ``work`` for each piece; compiled loops and numpy run without the interpreter's lock."""
-    todo = iter(list(pieces))  # a list's iterator gives each piece to one thread
+    listed = list(pieces)
+    todo = iter(listed)  # a list's iterator gives each piece to one thread
+    threads = min(threads, len(listed))
 
     def share() -> None:
         for piece in todo:
             work(piece)
 
-    if threads == 1:
+    if threads <= 1:
         share()
         return
     with ThreadPoolExecutor(threads - 1) as pool:
@@ -194,12 +196,12 @@ def _each(pieces: Iterable[slice], work: Callable[[slice], object], threads: int
 
 
 def _result(
-    out: npt.NDArray[Any] | None, shape: tuple[int, ...], dtype: type[np.generic], source: npt.NDArray[Any]
+    out: npt.NDArray[Any] | None, shape: tuple[int, ...], dtype: type[np.generic], *sources: npt.NDArray[Any] | None
 ) -> npt.NDArray[Any]:
     """Give ``out``, if it can take the result, or make an array for it."""
     if out is None:
         return np.empty(shape, dtype)
-    require_out(out, shape, dtype, source)
+    require_out(out, shape, dtype, *(source for source in sources if source is not None))
     return out
 
 

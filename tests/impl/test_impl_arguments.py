@@ -232,6 +232,9 @@ def test_an_out_in_the_memory_of_the_input_is_refused() -> None:
     floats = np.zeros((4, 256), np.float32)
     with pytest.raises(InputError, match="out lies in the memory of what is read"):
         impl.dequantize("F32", floats.view(np.uint8), (4, 256), out=floats)
+    importances = np.ones(256, np.float32)
+    with pytest.raises(InputError, match="out lies in the memory of what is read"):
+        impl.quantize(KIND, rows, importances, out=importances.view(np.uint8)[:576].reshape(4, 144))
 
 
 def test_an_out_at_an_odd_address_takes_the_result(blocks: Any) -> None:

@@ -76,3 +76,14 @@ def test_fresh_memory_is_in_the_caches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streaming, "dequantize_past_caches", None)
     monkeypatch.setattr(api, "STREAMED", 0)
     assert (impl.dequantize("BF16", bytes(64), (32,)) == 0).all()
+
+
+@x86
+def test_a_result_at_an_odd_address_is_written_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store past the caches at an address that no line's start is a whole number of floats away from ends the process."""
+    monkeypatch.setattr(streaming, "dequantize_past_caches", None)
+    monkeypatch.setattr(api, "STREAMED", 0)
+    odd = np.frombuffer(bytearray(4 * 64 + 1), np.uint8)[1:].view(np.float32)
+    data = np.arange(128, dtype=np.uint8)
+    streamed = impl.dequantize("BF16", data, (64,), out=odd)
+    assert (streamed.view(np.uint32) == impl.dequantize("BF16", data, (64,)).view(np.uint32)).all()

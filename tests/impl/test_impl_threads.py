@@ -52,6 +52,16 @@ def test_the_work_is_done_by_as_many_threads_as_are_asked_for(monkeypatch: pytes
     assert impl.quantize("Q4_0", rows, np.ones(COLS, np.float32), threads=3).shape == (3, by_name("Q4_0").row_bytes(COLS))
 
 
+def test_no_more_threads_are_started_than_there_are_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[int] = []
+    plain = api.ThreadPoolExecutor
+    monkeypatch.setattr(api, "ThreadPoolExecutor", lambda threads: (started.append(threads), plain(threads))[1])
+    impl.quantize("Q8_0", np.zeros((1, 64), np.float32), threads=10_000)
+    impl.dequantize("Q8_0", bytes(2 * 34), (64,), threads=10_000)
+    impl.quantize("Q4_0", np.zeros((2, 64), np.float32), np.ones(64, np.float32), threads=10_000)
+    assert started == [1, 1, 1]
+
+
 def test_large_arrays_are_cut_into_pieces_for_one_thread_too(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
     plain = api._quietly
