@@ -211,9 +211,10 @@ def sweep(folder: Path | None, types: tuple[str, ...], blocks: int, seed: int, c
 
     _expect_subjects()
     target = folder or fresh_folder(_default_folder())
-    cases = Sweep(names(types), blocks, seed).write(target / "declared")
+    swept = Sweep(names(types), blocks, seed)
+    cases = swept.write(target / "declared")
     options["subjects"] = tuple(options["subjects"])
-    return run_command(Options(oracle="live", cases=cases, **options), target, color, by_type=True)
+    return run_command(Options(oracle="live", cases=cases, select=swept.suites, **options), target, color, by_type=True)
 
 
 @main.command("list")

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import yaml
 
-from conformance.errors import UsageError
+from conformance.errors import ConfigurationError, UsageError
 from conformance.ggml_types import BY_NAME, GgmlType
 
 # How ggml quantizes: `ggml_quantize_chunk` and `ggml_quantize_requires_imatrix` in ggml/src/ggml.c. `searched`: its quantizer
@@ -61,17 +61,32 @@ class Sweep(NamedTuple):
     seed: int
 
     def write(self, folder: Path) -> Path:
-        """Write a case file for each type below ``folder`` and give it. Raises UsageError for a type that has no such cases."""
+        """Write a case file for each type below ``folder`` and give it.
+
+        Raises UsageError for a type that has no such cases, ConfigurationError where nothing can be written.
+        """
         for name in self.types:
             if name not in TYPES:
                 raise UsageError(f"type {name!r} cannot be swept", hint=f"These can: {', '.join(TYPES)}.")
+        try:
+            self._write(folder)
+        except OSError as problem:
+            raise ConfigurationError(
+                f"cannot write the cases: {problem.strerror or problem}", where=str(folder), hint="name another folder by --report"
+            ) from problem
+        return folder
+
+    @property
+    def suites(self) -> tuple[str, ...]:
+        """The names of the case files; others may lie there, of an earlier sweep."""
+        return tuple(f"sweep/{name.lower()}" for name in self.types or TYPES)
+
+    def _write(self, folder: Path) -> None:
         (folder / "sweep").mkdir(parents=True, exist_ok=True)
         seeds = count(self.seed * 2**32)
-        for name in self.types or TYPES:
-            suite = f"sweep/{name.lower()}"
+        for name, suite in zip(self.types or TYPES, self.suites, strict=True):
             document = {"suite": suite, "spec": f"{name}: any numbers", "cases": dict(_cases(BY_NAME[name], self.blocks, seeds))}
             (folder / f"{suite}.yaml").write_text(yaml.safe_dump(document, sort_keys=False, width=140), encoding="utf-8")
-        return folder
 
 
 def _cases(kind: GgmlType, blocks: int, seeds: Iterator[int]) -> Iterator[tuple[str, _Recipe]]:

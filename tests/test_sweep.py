@@ -12,7 +12,7 @@ from conformance import sweep
 from conformance.cases.load import load_suites
 from conformance.cases.model import BlocksInput, Case, RowsInput
 from conformance.cli import main
-from conformance.errors import UsageError
+from conformance.errors import ConfigurationError, UsageError
 from conformance.subjects.authorities.llama_cpp.blocks import declared_dequantize, declared_dot, declared_quantize
 from conformance.subjects.authorities.llama_cpp.kinds import kinds
 from conformance.subjects.authorities.llama_cpp.library import libraries, package_folder
@@ -106,3 +106,20 @@ def test_the_command_runs_them_and_keeps_the_cases(tmp_path: Path) -> None:
     assert "impl: blocks compared, by type and op" in result.output
     assert (tmp_path / "out" / "declared" / "sweep" / "q8_0.yaml").is_file()
     assert (tmp_path / "out" / "summary.md").is_file()
+
+
+@live
+def test_what_an_earlier_sweep_declared_in_the_folder_is_not_run_again(tmp_path: Path) -> None:
+    for kind, cases in (("Q8_0", 2), ("BF16", 2)):
+        words = ["sweep", "-S", "impl", "-t", kind, "--blocks", "9", "--report", str(tmp_path)]
+        result = CliRunner().invoke(main, words)
+        assert result.exit_code == 0, result.output
+        assert f"impl: {cases} pass" in result.output
+    assert (tmp_path / "declared" / "sweep" / "q8_0.yaml").is_file()
+
+
+def test_a_folder_that_takes_no_cases_is_told(tmp_path: Path) -> None:
+    (tmp_path / "declared").write_text("in the way")
+    with pytest.raises(ConfigurationError, match="cannot write the cases") as raised:
+        Sweep(("Q8_0",), 1, 1).write(tmp_path / "declared")
+    assert raised.value.where == str(tmp_path / "declared")

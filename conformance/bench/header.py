@@ -12,6 +12,7 @@ from pathlib import Path
 
 import impl
 from conformance.bench.child import READERS, Cost, cost
+from conformance.errors import UsageError
 from conformance.subjects.authorities.llama_cpp.library import InitParams, libraries
 
 OURS = "impl"
@@ -54,7 +55,7 @@ def open_by_c(path: Path) -> int:
 def measure(path: Path, seconds: float, *, gguf_py: bool = True) -> Opened:
     """Measure all readers on one file, for about ``seconds`` or five rounds, then each one's cost in a child.
 
-    Raises GgufError where the reference refuses the file.
+    Raises GgufError or InputError where the reference refuses the file, UsageError where gguf-py does.
     """
     file = impl.open(path)
     head = path.open("rb").read(file.data_offset)
@@ -98,11 +99,23 @@ def _turns(path: Path, head: bytes, *, gguf_py: bool) -> dict[str, Turn]:
         C_MEMORY: lambda: base.gguf_free(base.gguf_init_from_buffer(head, len(head), InitParams(True, None))),
     }
     if gguf_py:
-        from gguf.gguf_reader import GGUFReader  # noqa: PLC0415 - only where it is measured
-
-        logging.getLogger("gguf").setLevel(logging.ERROR)
-        turns[GGUF_PY] = lambda: GGUFReader(path)
+        turns[GGUF_PY] = _by_gguf_py(path)
     return turns
+
+
+def _by_gguf_py(path: Path) -> Turn:
+    from gguf.gguf_reader import GGUFReader  # noqa: PLC0415 - only where it is measured
+
+    logging.getLogger("gguf").setLevel(logging.ERROR)
+
+    def turn() -> None:
+        try:
+            GGUFReader(path)
+        except Exception as error:  # noqa: BLE001 - it refuses by whatever numpy and Python raise
+            problem = f"gguf-py refuses it: {type(error).__name__}: {error}"
+            raise UsageError(problem, where=str(path), hint="leave gguf-py out: --no-gguf-py") from None
+
+    return turn
 
 
 def _same(path: Path, file: impl.File) -> bool:

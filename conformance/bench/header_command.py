@@ -51,7 +51,7 @@ def bench_header(files: Sequence[Path], seconds: float, *, gguf_py: bool, as_jso
 def _measured(path: Path, seconds: float, *, gguf_py: bool) -> Opened:
     try:
         return measure(path, seconds, gguf_py=gguf_py)
-    except impl.GgufError as error:
+    except (impl.GgufError, impl.InputError) as error:
         raise UsageError(str(error), where=str(path), hint="name a file that llama.cpp reads") from None
     except OSError as error:
         raise UsageError(error.strerror or str(error), where=str(path), hint="name a file that can be read") from None

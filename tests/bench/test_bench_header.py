@@ -150,6 +150,24 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path, data: bytes | None, 
     assert shown in done.stderr
 
 
+@live
+def test_what_is_no_file_is_told(tmp_path: Path) -> None:
+    done = CliRunner().invoke(main, ["bench", "header", str(tmp_path)])
+    assert done.exit_code == 2, done.output
+    assert "no regular file" in done.stderr
+
+
+@live
+def test_a_file_that_gguf_py_alone_refuses_is_told(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-24])  # 8 of the 16 bytes of data are there, which only gguf-py wants to see
+    words = ["bench", "header", str(path), "--seconds", "0"]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 2, done.output
+    assert "gguf-py refuses it" in done.stderr
+    assert "--no-gguf-py" in done.stderr
+    assert CliRunner().invoke(main, [*words, "--no-gguf-py"]).exit_code == 0
+
+
 def test_what_was_not_counted_is_told_once() -> None:
     times = {OURS: (1.0,), C_FILE: (2.0,), C_MEMORY: (2.0,)}
     row = Opened("x", 1, 1, True, times, {OURS: Cost(child.NO_STRACE, 5), C_FILE: Cost(child.NO_STRACE, 2**20)})
