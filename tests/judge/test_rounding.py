@@ -115,6 +115,40 @@ def test_both_nan_are_the_same(tmp_path: Path) -> None:
     assert compare_sums(what, sums(expected, nudged(expected, 1))) == (None, 1)
 
 
+def ones(tmp_path: Path, name: str, x: Floats) -> Product:
+    """Weights of 1, as many rows as ``x`` has."""
+    path = tmp_path / name
+    path.write_bytes(impl.quantize(name, np.ones(x.shape, np.float32)).tobytes())
+    return Product(BY_NAME[name], path, len(x), COLS, x)
+
+
+@pytest.mark.parametrize(("name", "near"), [("F16", False), ("BF16", False), ("Q8_0", True), ("Q4_0", True)])
+def test_where_x_is_quantized_each_element_may_be_off_by_its_blocks_step(tmp_path: Path, name: str, near: bool) -> None:
+    """One element of 1 in x: the magnitudes add up to 1, and quantized to as much as 1 + 32 / 254 and the scale's rounding."""
+    x = np.zeros((1, COLS), np.float32)
+    x[0, 3] = 1
+    expected = np.ones(1, np.float32)
+    found = expected + np.float32(2.18 * gamma(COLS))
+    assert (compare_sums(ones(tmp_path, name, x), sums(expected, found)).divergence is None) == near
+
+
+def test_each_row_is_bounded_by_its_own_x(tmp_path: Path) -> None:
+    x = np.zeros((2, COLS), np.float32)
+    x[:, 0] = expected = np.array([1, 1000], np.float32)
+    apart = np.array([0, 1500 * gamma(COLS)], np.float32)
+    assert compare_sums(ones(tmp_path, "BF16", x), sums(expected, expected + apart)).divergence is None
+    divergence = compare_sums(ones(tmp_path, "BF16", x), sums(expected, expected + apart[::-1])).divergence
+    assert divergence is not None
+    assert divergence.row == 0
+
+
+@pytest.mark.parametrize(("steps", "near"), [(COLS, True), (COLS + 1, False)])
+def test_products_that_underflow_may_be_off_by_the_least_float_each(tmp_path: Path, steps: int, near: bool) -> None:
+    x = np.zeros((1, COLS), np.float32)
+    found = np.array([steps], np.uint32).view(np.float32)
+    assert (compare_sums(ones(tmp_path, "BF16", x), sums(np.zeros(1, np.float32), found)).divergence is None) == near
+
+
 def test_gamma_grows_with_the_additions() -> None:
     assert gamma(16) == pytest.approx(25 * 2.0**-24, rel=1e-5)
     assert gamma(4096) == pytest.approx(280 * 2.0**-24, rel=1e-4)
