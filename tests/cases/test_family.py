@@ -111,11 +111,14 @@ FAMILY = "build: {n_kv: <n>}}"
         (f"n: {{except: [], {FAMILY}", ["`each` is missing"]),
         (f"n-<n>: {{each: {{n: [1, 2]}}, except: [{{n: 3, omit: x}}], {FAMILY}", ["`3` is no member of <n>", "admissible: 1, 2"]),
         (f"n-<n>: {{each: {{n: [1, 2]}}, except: [{{n: 2..1, omit: x}}], {FAMILY}", ["`2..1` is no range of members"]),
+        (f"n-<n>: {{each: {{n: [1, 2, 3]}}, except: [{{n: 1..2..3, omit: x}}], {FAMILY}", ["`1..2..3` is no range of members"]),
         (f"n-<n>: {{each: {{n: [1, 2]}}, except: [{{m: 1, omit: x}}], {FAMILY}", ["unknown key `m`"]),
         (f"n-<n>: {{each: {{n: [1, 2]}}, except: [{{n: 1}}], {FAMILY}", ["says something"]),
         (f"n-<n>: {{each: {{n: [1, 2]}}, except: [{{omit: x}}], {FAMILY}", ["is about members"]),
         ("n-<n>: {each: {n: [1, 2]}, build: {}}\n  n-2: {build: {}}", ["`n-2` is declared in line 5 too"]),
-        ("n-<n>: {each: {n: {ok: 1, bad: x}}, build: {n_kv: <n>}}", ["n-bad", "`x` is no integer"]),
+        ("n-<n>: {each: {n: {ok: 1, bad: x}}, build: {n_kv: <n>}}", ["cases.n-bad.n_kv", "`x` is no integer"]),
+        ("n-<n>: {each: {n: [n_kv]}, build: {}, patch: {n_kv: 1, <n>: 2}}", ["`<n>` is no key once it is filled in", "another"]),
+        ("n-<n>: {each: {n: {a: [n_kv]}}, build: {}, patch: {<n>: 2}}", ["`<n>` is no key once it is filled in", "text"]),
     ],
 )
 def test_what_is_wrong_is_named_with_its_line(tmp_path: Path, line: str, words: list[str]) -> None:
