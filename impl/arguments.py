@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from typing import Any, SupportsIndex, TypeGuard
@@ -66,6 +67,9 @@ def whole_shape(shape: SupportsIndex | Sequence[SupportsIndex]) -> tuple[int, ..
         raise InputError(f"shape must be whole numbers, not {shape!r}") from None
     if not all(0 <= dim <= _LARGEST for dim in dims):
         raise InputError(f"shape must be numbers from 0 to 2^63 - 1, not {dims}")
+    # numpy counts an array's bytes as if its dimensions of 0 were not there; a float32 has 4.
+    if 0 in dims and 4 * math.prod(dim for dim in dims if dim) > _LARGEST:
+        raise InputError(f"shape must be of fewer than 2^61 numbers, those of 0 left out, not {dims}")
     return dims
 
 

@@ -64,8 +64,8 @@ def lay_out(
         DescriptionError: the first thing that ggml's reader would refuse, or that the format cannot hold.
 
     """
-    if version not in VERSIONS:
-        raise _error("bad-version", f"version {version}", field="version", hint="write version 3, or 2")
+    if not isinstance(version, int) or version not in VERSIONS:
+        raise _error("bad-version", f"version {version!r}", field="version", hint="write version 3, or 2")
     _check_keys(pairs)
     alignment = _alignment(pairs)
     entries = _place(tensors, alignment)

@@ -42,6 +42,8 @@ def value(type: str, content: object) -> Value:  # noqa: A002 - the format's wor
         raise InputError(
             f"unknown value type {type!r}: the known ones are {', '.join(TYPES)}; of an array, give the elements' type"
         )
+    if hasattr(content, "dtype") and hasattr(content, "mask"):
+        raise InputError("a masked array, whose mask would be lost: give what stands there with .filled(value)")
     if _NUMPY.get(str(getattr(content, "dtype", ""))) == type:
         return _of_numpy(kind, content)
     elements = _elements(content)

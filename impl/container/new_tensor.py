@@ -40,6 +40,8 @@ def listed(tensors: Tensors) -> list[NewTensor]:
     """
     if isinstance(tensors, Mapping):
         return [NewTensor(name, data) for name, data in tensors.items()]
+    if not isinstance(tensors, Iterable):
+        raise InputError(f"tensors must be a mapping of names to arrays, or impl.NewTensor one by one, not {tensors!r}")
     return [_listed(tensor) for tensor in tensors]
 
 

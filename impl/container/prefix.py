@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 from impl.container.cursor import MoreNeededError
 from impl.container.file import File, new_cursor
+from impl.container.new_tensor import flat
 from impl.container.profiles import rules_of
 from impl.container.reader import HeaderReader
 from impl.errors import InputError
@@ -48,7 +49,7 @@ class Prefix:
         """
         if self.file is not None:
             raise InputError("the header is complete: take `file`; its data is read from where the file will lie")
-        self._buffer += data
+        self._buffer += flat(data, "the next bytes")
         if len(self._buffer) >= self._end:
             self._try()
         return self.needed

@@ -19,6 +19,8 @@ def rules_of(profile: str, versions: Collection[int] | None = None, byteorder: s
         InputError: no such profile, version or byte order.
 
     """
+    if versions is not None and not isinstance(versions, Collection):
+        raise InputError(f"versions are some of 1, 2 and 3, as a tuple, not {versions!r}")
     for version in versions or ():
         if version not in _VERSIONS:
             raise InputError(f"versions are some of 1, 2 and 3, not {version!r}")

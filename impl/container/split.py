@@ -12,7 +12,7 @@ from pathlib import Path
 
 from impl.container.file import File, Tensor, open_file
 from impl.container.metadata import Metadata
-from impl.errors import InputError
+from impl.errors import GgufError, InputError
 
 NO, COUNT, TENSORS = "split.no", "split.count", "split.tensors.count"
 
@@ -60,7 +60,7 @@ def open_split(
     count = _number(parts[0], first, COUNT, "u16") if COUNT in parts[0].metadata else 1
     if count > 1:
         for number, other in enumerate(_names(first, parts[0], count)[1:], start=1):
-            part = open_file(_there(other, number, count), **options)  # type: ignore[arg-type] # the same
+            part = _open_part(_there(other, number, count), options)
             _check_part(part, other, number, count)
             parts.append(part)
         _check_tensors(parts, first)
@@ -84,6 +84,14 @@ def _there(path: Path, number: int, count: int) -> Path:
     if not path.exists():
         raise InputError(f"part {number + 1} of {count} is missing: {path} is not there; fetch it, and all others")
     return path
+
+
+def _open_part(path: Path, options: dict[str, object]) -> File:
+    try:
+        return open_file(path, **options)  # type: ignore[arg-type] # the options of open_file, as they were given
+    except GgufError as error:
+        problem = f"{error.problem}, in {path.name}"
+        raise GgufError(error.reject_class, problem, field=error.field, at=error.at) from None
 
 
 def _check_part(part: File, path: Path, number: int, count: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, BinaryIO
@@ -246,15 +246,27 @@ def pairs_of(metadata: Metadata) -> list[tuple[bytes, Value]]:
     """Give metadata as pairs of bytes and values. Raises InputError, naming the key."""
     if isinstance(metadata, ReadMetadata):
         return [(pair.key, pair.value) for pair in metadata.pairs]
-    items = metadata.items() if isinstance(metadata, Mapping) else metadata
     pairs: list[tuple[bytes, Value]] = []
-    for key, content in items:
+    for key, content in _items(metadata):
         raw = encoded(key, f"the key of kv[{len(pairs)}]")
         try:
             pairs.append((raw, plain(content)))
         except InputError as error:
             raise InputError(f"kv[{len(pairs)}] {_named(raw)}: {error}") from None
     return pairs
+
+
+def _items(metadata: Any) -> Iterator[tuple[Any, Any]]:
+    if isinstance(metadata, Mapping):
+        yield from metadata.items()
+        return
+    wanted = "metadata must be a mapping, or pairs of a key and a value"
+    if not isinstance(metadata, Iterable):
+        raise InputError(f"{wanted}, not {metadata!r}")
+    for index, pair in enumerate(metadata):
+        if not isinstance(pair, list | tuple) or len(pair) != 2:
+            raise InputError(f"{wanted}, not {pair!r} as kv[{index}]")
+        yield pair[0], pair[1]
 
 
 def _wrong_size(entry: Entry, given: int) -> str:

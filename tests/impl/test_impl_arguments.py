@@ -178,6 +178,7 @@ def test_a_shape_is_what_numpy_takes_for_one(blocks: Any, shape: Any) -> None:
         (None, "shape must be whole numbers, not None"),
         ((-4, -256), "not (-4, -256)"),
         ((0, 2**70), "shape must be numbers from 0 to 2^63 - 1"),
+        ((2**62, 0), "shape must be of fewer than 2^61 numbers, those of 0 left out, not (4611686018427387904, 0)"),
         ((4, 100), "a row of 100 elements is no multiple of 256"),
         ((5, 256), "but the shape needs 5 blocks, 720 bytes"),
     ],

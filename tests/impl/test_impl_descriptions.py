@@ -81,6 +81,11 @@ def test_what_ggmls_reader_would_refuse(
         ({"a": None}, (), "None (NoneType) could be"),
         ({"a": np.zeros((2, 2), np.float32)}, (), "an array of 2 dimensions"),
         ({"a": np.float16(1)}, (), "could be of several types"),
+        ({"a": np.ma.masked_array(np.zeros(2, np.int32))}, (), "kv[0] 'a': a masked array, whose mask would be lost"),
+        (None, (), "metadata must be a mapping, or pairs of a key and a value, not None"),
+        ("abc", (), "pairs of a key and a value, not 'a' as kv[0]"),
+        ([("a", True), ("b", True, 1)], (), "pairs of a key and a value, not ('b', True, 1) as kv[1]"),
+        ({}, None, "tensors must be a mapping of names to arrays, or impl.NewTensor one by one, not None"),
         ({7: True}, (), "the key of kv[0] must be text, as str or bytes, not int: 7"),
         ({"\ud800": True}, (), "the key of kv[0] holds U+D800, which UTF-8 cannot"),
         ({}, one(data=np.zeros(1)), "tensor 't' of type F32 is given as float64: it takes float32"),
@@ -109,6 +114,13 @@ def test_what_does_not_fit(tmp_path: Path, metadata: Any, tensors: Any, says: st
 def test_a_type_that_ggml_does_not_have(tmp_path: Path) -> None:
     with pytest.raises(impl.UnsupportedError, match="unknown ggml type 'Q4_2'"):
         impl.write(tmp_path / "out", {}, one(type="Q4_2"))
+
+
+@pytest.mark.parametrize("version", [3.0, "3", None])
+def test_a_version_that_is_no_whole_number(tmp_path: Path, version: Any) -> None:
+    with pytest.raises(impl.DescriptionError, match=f"version {version!r}"):
+        impl.write(tmp_path / "out", {}, version=version)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_byte_order_that_there_is_not(tmp_path: Path) -> None:

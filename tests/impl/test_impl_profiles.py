@@ -215,6 +215,7 @@ def test_a_sound_file_is_the_same_to_all_but_for_what_they_forbid(profile: str) 
     [
         ({"profile": "llama"}, "unknown profile 'llama': the known ones are llama.cpp, gguf-py, spec"),
         ({"versions": (4,)}, "versions are some of 1, 2 and 3, not 4"),
+        ({"versions": 3}, "versions are some of 1, 2 and 3, as a tuple, not 3"),
         ({"byteorder": ">"}, "byteorder must be 'little', 'big' or 'either', not '>'"),
     ],
 )

@@ -183,6 +183,13 @@ class TestPrefix:
         with pytest.raises(InputError, match="the header is complete"):
             prefix.feed(b"x")
 
+    @pytest.mark.parametrize("piece", ["GGUF", None, 7, [71]])
+    def test_what_holds_no_bytes_is_refused(self, piece: object) -> None:
+        prefix = impl.Prefix()
+        with pytest.raises(InputError, match=f"the next bytes must come as bytes or arrays, not {type(piece).__name__}"):
+            prefix.feed(piece)  # type: ignore[arg-type] # what is tested
+        assert prefix.feed(memoryview(sound_file())) == 0
+
     def test_a_fault_shows_as_soon_as_it_is_there(self) -> None:
         prefix = impl.Prefix()
         prefix.feed(b"GGU")
@@ -320,6 +327,21 @@ class TestSplit:
     def test_parts_that_do_not_belong_together(self, tmp_path: Path, changed: dict[str, bytes], shown: str) -> None:
         with pytest.raises(InputError, match=shown):
             impl.open_split(self._write(tmp_path, **changed))
+
+    def test_a_part_that_is_refused_is_named(self, tmp_path: Path) -> None:
+        with pytest.raises(GgufError, match=r"starts with 'GGUX', not with 'GGUF', in m-00002-of-00003\.gguf") as refused:
+            impl.open_split(self._write(tmp_path, p1=b"GGUX" + bytes(20)))
+        assert (refused.value.reject_class, refused.value.at) == ("bad-magic", 0)
+
+    def test_the_first_part_alone_says_how_many_tensors_there_are(self, tmp_path: Path) -> None:
+        other = self._part(1, names=(b"a", b"b"), total=9)
+        assert len(impl.open_split(self._write(tmp_path, p1=other)).tensors) == 4
+
+    def test_data_that_are_missing_are_missed_where_they_are_asked_for(self, tmp_path: Path) -> None:
+        path = self._write(tmp_path, p2=self._part(2, names=(b"c", b"d"))[:-40])
+        assert len(impl.open_split(path).tensors) == 4
+        with pytest.raises(GgufError, match="the file ends"):
+            impl.open_split(path, full=True)
 
     def test_another_part_than_the_first(self, tmp_path: Path) -> None:
         second = self._write(tmp_path).with_name("m-00002-of-00003.gguf")
