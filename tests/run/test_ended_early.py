@@ -75,7 +75,10 @@ def test_an_interrupted_run_closes_its_stream(bench: Bench, slow_subject: Path, 
     assert (tmp_path / "out" / "junit.xml").exists()
 
 
-def test_a_killed_run_is_reported_as_truncated_with_what_there_is(bench: Bench, slow_subject: Path, tmp_path: Path) -> None:
+def test_a_killed_run_is_reported_as_truncated_with_what_there_is(
+    bench: Bench, slow_subject: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _scratch(tmp_path, monkeypatch)  # who is killed cannot clear up
     process = _start(bench, slow_subject, tmp_path / "out")
     _wait_for_results(tmp_path / "out" / "events.ndjson", 3)
     process.kill()
