@@ -39,13 +39,12 @@ class Entry(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """``head`` is all before the padding that brings the data to ``data_offset``; ``size`` is the whole file's."""
+    """``head`` is all before the padding that brings the data to ``data_offset``."""
 
     head: bytes
     alignment: int
     data_offset: int
     entries: list[Entry]
-    size: int
 
 
 def lay_out(
@@ -72,8 +71,7 @@ def lay_out(
     encode = _Encoder(byteorder)
     head = encode.head(version, pairs, entries)
     data_offset = _padded(len(head), alignment) if entries or pad_empty else len(head)
-    end = _padded(entries[-1].offset + entries[-1].nbytes, alignment) if entries else 0
-    return Layout(head, alignment, data_offset, entries, data_offset + end)
+    return Layout(head, alignment, data_offset, entries)
 
 
 def _error(reject_class: RejectClass, problem: str, *, field: str, hint: str) -> DescriptionError:
@@ -106,6 +104,9 @@ def _check_value(content: Value, field: str) -> None:
         if count > MAX_ARRAY_ELEMENTS:
             problem = f"an array of {count} elements"
             raise _error("bad-length", problem, field=field, hint=f"ggml reads {MAX_ARRAY_ELEMENTS} at most")
+        if isinstance(content, Strings) and count and content.ends[-1] > MAX_STRING_LENGTH:  # else none of them can be too long
+            for index, raw in enumerate(content.raw()):
+                _check_length(raw, f"{field}[{index}]")
 
 
 def _check_length(raw: bytes, field: str) -> None:

@@ -111,6 +111,23 @@ def test_what_does_not_fit(tmp_path: Path, metadata: Any, tensors: Any, says: st
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("metadata", "field"),
+    [
+        ({"a": True, "abcdef": True}, "kv[1].key"),
+        ({"a": "abcdef"}, "kv[0].value"),
+        ({"a": ["abcde", "abcdef"]}, "kv[0].value[1]"),
+    ],
+)
+def test_a_text_that_ggml_finds_too_long(tmp_path: Path, metadata: Any, field: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a limit of 5 bytes in place of 2^30."""
+    monkeypatch.setattr("impl.container.layout.MAX_STRING_LENGTH", 5)
+    impl.write(tmp_path / "five", {"abcde": ["abcde"], "b": "abcde"})
+    with pytest.raises(impl.DescriptionError, match="a text of 6 bytes") as refused:
+        impl.write(tmp_path / "six", metadata)
+    assert (refused.value.reject_class, refused.value.field) == ("bad-length", field)
+
+
 def test_a_type_that_ggml_does_not_have(tmp_path: Path) -> None:
     with pytest.raises(impl.UnsupportedError, match="unknown ggml type 'Q4_2'"):
         impl.write(tmp_path / "out", {}, one(type="Q4_2"))
