@@ -87,7 +87,7 @@ class ModelCheck:
 
     def __init__(self, file: File, requantize: Sequence[str], threads: int) -> None:
         self.file = file
-        self.targets = [_target(name) for name in requantize]
+        self.targets = [_target(name) for name in dict.fromkeys(name.upper() for name in requantize)]
         self.threads = threads
         self._local = threading.local()
         self._lock = threading.Lock()
@@ -212,7 +212,7 @@ def _dequantized() -> dict[str, Kind]:
 
 
 def _target(name: str) -> Kind:
-    found = kinds().get(name.upper())
+    found = kinds().get(name)
     can = [each.name for each in kinds().values() if _quantizes(each)]
     if found is None or not _quantizes(found):
         raise UsageError(f"nothing is quantized to {name!r} here", hint=f"These are: {', '.join(can)}.")

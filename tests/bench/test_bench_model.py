@@ -40,7 +40,7 @@ def checked(path: Path, *requantize: str, threads: int = 1) -> model.Checked:
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_everything_is_compared_once(path: Path, threads: int) -> None:
-    found = checked(path, "q4_0", "Q4_K", threads=threads)
+    found = checked(path, "q4_0", "Q4_K", "Q4_0", threads=threads)  # a type named twice is one
     assert {key: tally.blocks for key, tally in found.by_op.items()} == {
         ("Q4_1", "dequantize"): 45, ("Q4_1", "quantize to Q4_0"): 45,
         ("Q8_0", "dequantize"): 96, ("Q8_0", "quantize to Q4_0"): 96, ("Q8_0", "quantize to Q4_K"): 12,
@@ -92,6 +92,12 @@ def test_a_nan_is_a_nan() -> None:
     one, other = (np.array([bits, 0x3F800000], np.uint32).view(np.float32) for bits in (0x7FC00000, 0xFFC00001))
     assert model._same_floats(one, other)
     assert not model._same_floats(one, np.array([np.nan, 2], np.float32))
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_nan_on_one_side_alone_is_a_difference(swapped: bool) -> None:
+    nan, number = np.array([1, np.nan], np.float32), np.array([1, 2], np.float32)
+    assert not model._same_floats(*((number, nan) if swapped else (nan, number)))
 
 
 def test_places_are_held_to_the_librarys(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
