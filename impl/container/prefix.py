@@ -19,7 +19,8 @@ class Prefix:
 
         prefix = impl.Prefix()
         while prefix.needed:
-            prefix.feed(download(prefix.needed))
+            piece = download(prefix.needed)
+            prefix.feed(piece) if piece else prefix.finish()
         prefix.file.metadata["general.architecture"]
     """
 
