@@ -67,6 +67,11 @@ def test_bytes_beyond_the_end_are_a_difference():
     assert (divergence.at, divergence.expected, divergence.found) == (len(FILE), "not there", "0x00")
 
 
+def test_what_the_found_file_has_more_is_named_by_its_own_fields():
+    (divergence,) = compare_files("write", "llama.cpp", FILE[:-40], FILE)
+    assert (divergence.field, divergence.at, divergence.expected) == ("data[1]", len(FILE) - 40, "not there")
+
+
 def test_an_empty_file_differs_at_once():
     (divergence,) = compared(FILE[:0])
     assert (divergence.at, divergence.field) == (0, "magic")

@@ -74,7 +74,7 @@ def test_float_differences_are_told_apart(expected: float, found: float, kind: s
     assert divergence.signature == f"dequantize:Q8_0:bits:{kind}"
     assert divergence.bits is not None
     assert divergence.bits.ulps == ulps
-    assert (divergence.elements, divergence.block) == ((1,), 0)
+    assert (divergence.elements, divergence.block, divergence.at) == ((1,), 0, 4)
 
 
 def test_nan_payloads_count_only_where_the_case_says_so() -> None:
