@@ -125,8 +125,16 @@ class Execution:
 
     def run(self) -> None:
         """Ask every step of everybody and judge the answers."""
+        fitting: set[str] = set()
         for step in self._steps():
             self._run_step(step)
+            if step.op == "quantize":
+                fitting.add(step.kind_name)
+        for name in self.case.requantize:
+            if name not in fitting:
+                reason = f"no row is a whole number of {name} blocks"
+                for tally in self.tallies.values():
+                    tally.skip(reason, reason)
 
     def results(self) -> list[CaseResult]:
         """Give the verdicts."""

@@ -50,6 +50,13 @@ def test_values_are_quantized_to_each_type_that_fits_the_rows(again: Bench, *, l
     assert result.counts.blocks == 49 + 4 + (3 * 96 + 32 + 256)
 
 
+def test_a_type_that_fits_no_row_is_told(again: Bench) -> None:
+    again.write("small/again", SUITE.replace("[512, 2]", "[64, 16]"))
+    again.record()
+    result = of_subject(again, "impl", live=True)
+    assert (result.verdict, result.not_asked) == ("pass", ("no row is a whole number of Q4_K blocks",))
+
+
 @pytest.mark.parametrize("live", [True, False])
 def test_a_fault_in_one_of_the_types_is_found(again: Bench, *, live: bool) -> None:
     result = of_subject(again, "q8_0-stored-scale", live=live)
