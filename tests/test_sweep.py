@@ -72,7 +72,8 @@ def test_the_rows_are_of_every_kind(tmp_path: Path) -> None:
         case.input.recipe["random"] for case in declared(tmp_path, "Q4_K", blocks=60_000) if isinstance(case.input, RowsInput)
     ]
     assert {(r["distribution"], r.get("scale"), r.get("lo")) for r in recipes} >= {
-        (r["distribution"], str(r["scale"]) if "scale" in r else None, str(r["lo"]) if "lo" in r else None) for r in sweep._ROWS
+        (r["distribution"], str(r["scale"]) if "scale" in r else None, str(r["lo"]) if "lo" in r else None)
+        for r in (*sweep._TAME, *sweep._WILD)
     }
     assert {int(r["cols"]) // 256 for r in recipes} == set(sweep._ROW_BLOCKS)
 
