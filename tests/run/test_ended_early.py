@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -44,6 +45,14 @@ def _start(bench: Bench, subject: Path, folder: Path) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "conformance.cli", "run", "--subject", str(subject), "--oracle", "golden"]
     command += ["--cases", str(bench.root), "--report", str(folder), "--jobs", "1", "-s", "many"]
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.fixture(autouse=True)
+def not_under_nohup() -> Iterator[None]:
+    """Runs inherit what is ignored: under ``nohup`` none of them would end at a hangup, which is as it should be."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 def _wait_for_results(events: Path, count: int) -> None:
