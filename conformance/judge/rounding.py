@@ -32,8 +32,8 @@ _GROWTH = 1 / 254 + 2.0**-10
 _X_BLOCK = {32: 32, 64: 32, 128: 32, 256: 256}
 _TINIEST = 2.0**-149
 _LEAST_SCALE = 127 * 2.0**-25
-# Where nobody has a block (floats), x is not quantized.
-_FLOAT_TYPES = ("F32", "F16", "BF16")
+# Float types are multiplied by x as it is.
+_FLOAT_TYPES = ("F16", "BF16")
 
 
 class Product(NamedTuple):
@@ -59,10 +59,14 @@ class Sums(NamedTuple):
 
 
 class Distance(NamedTuple):
-    """What was found: the divergence, if the sums are too far apart, and the largest distance in ulps of any two numbers."""
+    """What was found: the divergence, if sums are too far apart, and the largest distance in ulps of any two numbers.
+
+    ``unbounded`` rows differ and were not judged: what they add up is not finite, or too large for float32.
+    """
 
     divergence: Divergence | None
     ulps: int
+    unbounded: int = 0
 
 
 def gamma(cols: int) -> float:
@@ -83,7 +87,8 @@ def compare_sums(product: Product, sums: Sums) -> Distance:
     allowed = {row: _radius(product, row) for row in doubtful}
     far = {row: most for row, most in allowed.items() if np.isfinite(most) and not apart[row] <= most}
     ulps = int(ulp_distances(sums.expected, sums.found).max(initial=0))
-    return Distance(_divergence(product, sums, far, ulps) if far else None, ulps)
+    unbounded = sum(not np.isfinite(most) for most in allowed.values())
+    return Distance(_divergence(product, sums, far, ulps) if far else None, ulps, unbounded)
 
 
 def _radius(product: Product, row: int) -> float:

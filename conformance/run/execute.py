@@ -272,8 +272,11 @@ class Execution:
         if measure is None or not isinstance(measure.output, np.ndarray):
             return StepVerdict([], skipped=f"no sums of {judge} in order to hold {step.asked} to")
         sums = Sums(step.asked, judge, measure.output.view(np.float32), given.output.view(np.float32))
-        found, ulps = compare_sums(multiplied(step, weights), sums)
-        return StepVerdict([found] if found else [], same=found is None, told=f"at most {ulps} ulps from the sums in order")
+        found, ulps, unbounded = compare_sums(multiplied(step, weights), sums)
+        told = f"at most {ulps} ulps from the sums in order"
+        if unbounded:
+            told += f", {unbounded} of {sums.found.size} rows not judged: their terms are not finite"
+        return StepVerdict([found] if found else [], same=found is None, told=told)
 
     def _kept(self, step: Step, output: Bytes | None) -> GoldenOutput | None:
         if output is None:

@@ -23,8 +23,8 @@ from impl.types import by_name
 PIECE = 32768
 # The same for compiled quantizers, of which a call's own cost would show; the codes of such a piece still stay there.
 COMPILED_PIECE = 1 << 18
-# Bytes of a result that goes past the caches. Who reads a smaller one at once finds it there, and wins more than writing it costs.
-STREAMED = 16 << 20
+# Bytes of a result that goes past the caches. A smaller one stays in a server's shared cache, where ordinary stores are faster.
+STREAMED = 64 << 20
 
 
 def codec(name: str) -> Codec:

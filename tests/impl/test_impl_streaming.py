@@ -59,7 +59,7 @@ def test_the_bits_are_those_of_a_small_result(kind: str, threads: int, monkeypat
 
 
 @pytest.mark.parametrize(
-    ("nbytes", "available", "expected"), [(16 << 20, True, 1), ((16 << 20) - 4, True, 0), (16 << 20, False, 0)]
+    ("nbytes", "available", "expected"), [(64 << 20, True, 1), ((64 << 20) - 4, True, 0), (64 << 20, False, 0)]
 )
 def test_large_results_alone_go_past_the_caches(
     nbytes: int, available: bool, expected: int, monkeypatch: pytest.MonkeyPatch
