@@ -12,27 +12,26 @@ from typing import NamedTuple
 
 import yaml
 
+from conformance.block_ops import (
+    ALL,
+    NEEDING,
+    NO_DEQUANTIZE,
+    NO_DOT,
+    OTHER_REFERENCE,
+    REFERENCE_ONLY,
+    SEARCH_SHARE,
+    SEARCHED,
+    WEIGHTED,
+)
 from conformance.errors import ConfigurationError, UsageError
 from conformance.ggml_types import BY_NAME, GgmlType
 
-# How ggml quantizes: `ggml_quantize_chunk` and `ggml_quantize_requires_imatrix` in ggml/src/ggml.c. `searched`: its quantizer
-# looks through a grid for each few elements, which takes a hundred times as long as the others.
-_PLAIN = ("F16", "BF16", "Q8_0", "TQ1_0", "TQ2_0", "MXFP4", "NVFP4", "Q1_0", "Q2_0")
-_WEIGHTED = ("Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ4_NL", "IQ4_XS")
-_SEARCHED = ("IQ2_S", "IQ3_XXS", "IQ3_S", "IQ1_M", *(_NEEDING := ("IQ2_XXS", "IQ2_XS", "IQ1_S")))
-_REFERENCE_ONLY = ("Q8_1", "Q8_K")
-_OTHER_REFERENCE = ("IQ4_NL",)
-# Without a dot product in ggml's CPU library, or (the float types) without a scalar one.
-_NO_DOT = (*_REFERENCE_ONLY, "F16", "BF16")
-_NO_DEQUANTIZE = ("Q8_1",)
-TYPES = (*_PLAIN, *_WEIGHTED, *_SEARCHED, *_REFERENCE_ONLY)
+TYPES = ALL
 
 # Elements of one case: enough to keep the processes busy with numbers, few enough to be looked at.
 _ELEMENTS = 2**20
 # Blocks a row, in turn: a power of two, odd numbers, one.
 _ROW_BLOCKS = (8, 5, 11, 1)
-# A grid is searched for one block where others quantize so many.
-SEARCH_SHARE = 20
 
 _Recipe = dict[str, object]
 # What every quantizer of ggml has an answer for, blocks of zeros and sums beyond float32 being none of it.
@@ -97,12 +96,12 @@ class Sweep(NamedTuple):
 
 
 def _cases(kind: GgmlType, blocks: int, seeds: Iterator[int]) -> Iterator[tuple[str, _Recipe]]:
-    quantized = max(1, blocks // SEARCH_SHARE) if kind.name in _SEARCHED else blocks
-    if kind.name not in _NEEDING:
+    quantized = max(1, blocks // SEARCH_SHARE) if kind.name in SEARCHED else blocks
+    if kind.name not in NEEDING:
         yield from _numbered("rows", _quantized(kind, quantized, seeds, weighted=False))
-    if kind.name in (*_WEIGHTED, *_SEARCHED):
+    if kind.name in (*WEIGHTED, *SEARCHED):
         yield from _numbered("imatrix", _quantized(kind, quantized, seeds, weighted=True))
-    if kind.name not in _NO_DEQUANTIZE:
+    if kind.name not in NO_DEQUANTIZE:
         yield from _numbered("bytes", _raw(kind, blocks, seeds))
 
 
@@ -112,7 +111,7 @@ def _numbered(name: str, cases: Iterable[_Recipe]) -> Iterator[tuple[str, _Recip
 
 def _quantized(kind: GgmlType, blocks: int, seeds: Iterator[int], *, weighted: bool) -> Iterator[_Recipe]:
     # Where no grid point is near, ggml's searches abort or are undefined: the declared cases say when (docs/block-rules.md, P6).
-    searched = kind.name in _SEARCHED
+    searched = kind.name in SEARCHED
     importances = cycle(_POSITIVE if searched else (*_POSITIVE, *_ANY_SIGN))
     for (rows, cols), recipe in zip(_shapes(kind, blocks), cycle(_TAME if searched else (*_TAME, *_WILD))):
         # The reference function of a block without a number of size stores what its memory held before.
@@ -121,16 +120,16 @@ def _quantized(kind: GgmlType, blocks: int, seeds: Iterator[int], *, weighted: b
         if weighted:
             case["imatrix"] = _random(seeds, next(importances), 1, cols)
             case["expect"] = {"gguf-py": {"quantize": ["accept", "unsupported"]}}  # gguf-py has some types, but no imatrix
-        if kind.name not in _NO_DOT:
+        if kind.name not in NO_DOT:
             case["x"] = _random(seeds, {"distribution": "normal"}, 1, cols)
         yield case
 
 
 def _asked(kind: GgmlType, *, with_reference: bool) -> list[str]:
-    if kind.name in _REFERENCE_ONLY:
+    if kind.name in REFERENCE_ONLY:
         return ["quantize:ref"]
-    ref = ["quantize:ref"] if kind.name in _OTHER_REFERENCE and with_reference else []
-    return ["quantize", *ref, "dequantize", *([] if kind.name in _NO_DOT else ["dot"])]
+    ref = ["quantize:ref"] if kind.name in OTHER_REFERENCE and with_reference else []
+    return ["quantize", *ref, "dequantize", *([] if kind.name in NO_DOT else ["dot"])]
 
 
 def _raw(kind: GgmlType, blocks: int, seeds: Iterator[int]) -> Iterator[_Recipe]:

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from conformance import sweep
+from conformance.block_ops import SEARCH_SHARE
 from conformance.cases.load import load_suites
 from conformance.cases.model import BlocksInput, Case, RowsInput
 from conformance.cli import main
@@ -16,7 +17,7 @@ from conformance.errors import ConfigurationError, UsageError
 from conformance.subjects.authorities.llama_cpp.blocks import declared_dequantize, declared_dot, declared_quantize
 from conformance.subjects.authorities.llama_cpp.kinds import kinds
 from conformance.subjects.authorities.llama_cpp.library import libraries, package_folder
-from conformance.sweep import SEARCH_SHARE, TYPES, Sweep
+from conformance.sweep import TYPES, Sweep
 
 live = pytest.mark.skipif(package_folder() is None, reason="needs the live library: pip install 'gguf-conformance[live]'")
 
