@@ -38,6 +38,7 @@ class OneShot:
         self._manifest = manifest
         self._check = check
         self._child: Child | None = None
+        self._posed: Sequence[Request] = ()
 
     def hello(self) -> Identity:
         """Ask who it is. Raises ConfigurationError if that is not told, or is of another protocol version."""
@@ -56,6 +57,14 @@ class OneShot:
         run = self._run([op, request.path], bounds)
         outcome = run.broken or self._unanswered(run, op) or as_outcome(read_ok(run.output, op, run.output))
         return Answer(outcome, run.stderr_tail, run.elapsed, run.resident_peak)
+
+    def pose(self, requests: Sequence[Request]) -> None:
+        """Keep the requests for ``collect``: there is a process for each."""
+        self._posed = requests
+
+    def collect(self, bounds: Bounds) -> list[Answer]:
+        """Run the subject for each request that was posed."""
+        return [self.exchange(request, bounds) for request in self._posed]
 
     def kill(self) -> None:
         """Kill the process that runs, from any thread; the one that waits for it sees it die."""

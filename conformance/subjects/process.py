@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import TracebackType
 
 from conformance.subjects.manifest import Manifest
@@ -62,9 +63,26 @@ class Subject:
         after ``kill``.
         """
         self.start()
+        return self._transport.exchange(request, self._bounds(time, memory))
+
+    def pose(self, requests: Sequence[Request]) -> None:
+        """Send several requests at once and wait for nothing; ``collect``, which must follow, gives the answers.
+
+        Raises as ``ask`` does.
+        """
+        self.start()
+        self._transport.pose(requests)
+
+    def collect(self, *, time: float | None = None, memory: int | None = None) -> list[Answer]:
+        """Give the answers to what was posed, in order; ``time`` and ``memory`` are each request's, as in ``ask``.
+
+        They are fewer where one of them broke the process, and the last then says how: what was posed after it was not asked.
+        """
+        return self._transport.collect(self._bounds(time, memory))
+
+    def _bounds(self, time: float | None, memory: int | None) -> Bounds:
         limits = self.manifest.limits
-        bounds = Bounds(limits.time if time is None else time, limits.memory if memory is None else memory)
-        return self._transport.exchange(request, bounds)
+        return Bounds(limits.time if time is None else time, limits.memory if memory is None else memory)
 
     def kill(self) -> None:
         """Kill the process, from any thread; what is asked comes to nothing, and to ask again raises KilledError.

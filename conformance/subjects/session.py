@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -29,6 +30,8 @@ class Session:
         self._child: Child | None = None
         self._failed_restarts = 0
         self._last = "hello"
+        self._posed: list[Request] = []
+        self._unfit: Answer | None = None
 
     def hello(self) -> Identity:
         """Start the process and greet it. Raises ConfigurationError if it does not answer as a subject of this protocol does."""
@@ -55,6 +58,34 @@ class Session:
             self._discard()
         return answer
 
+    def pose(self, requests: Sequence[Request]) -> None:
+        """Send several requests at once, each under the next number, and wait for nothing; ``collect`` gives the answers.
+
+        Raises ConfigurationError if the subject can no longer be started.
+        """
+        child, failure = (self._child, None) if self._child is not None else self._restart()
+        failure = failure or self._unasked(child)
+        if failure is not None:
+            self._posed, self._unfit = [], Answer(failure, child.stderr_tail)
+            return
+        child.forget_stderr()
+        self._posed = [msgspec.structs.replace(request, seq=next(self._numbers)) for request in requests]
+        child.send(b"".join(msgspec.json.encode(request) + b"\n" for request in self._posed))
+
+    def collect(self, bounds: Bounds) -> list[Answer]:
+        """Give the answers to what was posed, in order.
+
+        They are fewer where one of them broke the process, and the last then says how: what was posed after it was not asked.
+        """
+        try:
+            answers = list(self._collected(bounds))
+        except BaseException:
+            self._discard()
+            raise
+        if isinstance(answers[-1].outcome, _BREAKS):
+            self._discard()
+        return answers
+
     def kill(self) -> None:
         """Kill the process, from any thread; the one that waits for its answer sees it die."""
         child = self._child
@@ -66,6 +97,21 @@ class Session:
         if self._child is not None:
             self._child.end()
             self._child = None
+
+    def _collected(self, bounds: Bounds) -> Iterator[Answer]:
+        if self._unfit is not None:
+            answer, self._unfit = self._unfit, None
+            yield answer
+            return
+        child = self._child
+        assert child is not None  # noqa: S101 - who collects has posed
+        for request in self._posed:
+            self._last = f"{op_of(request)}, seq {request.seq}"
+            watch = Watch(child, bounds.time, bounds.memory)
+            answer = self._answer(child, request, watch, self._next_line(child, watch))
+            yield answer
+            if isinstance(answer.outcome, _BREAKS):
+                return
 
     def _exchange(self, request: Request, bounds: Bounds) -> Answer:
         child = self._child
@@ -82,7 +128,9 @@ class Session:
 
     def _converse(self, child: Child, request: Request, bounds: Bounds) -> Answer:
         watch = Watch(child, bounds.time, bounds.memory)
-        line = self._ask_line(child, request, watch)
+        return self._answer(child, request, watch, self._ask_line(child, request, watch))
+
+    def _answer(self, child: Child, request: Request, watch: Watch, line: bytes | Outcome) -> Answer:
         elapsed = watch.elapsed
         if isinstance(line, bytes):
             outcome = self._broken_schema(line, op_of(request)) or read_answer(line, op_of(request), request.seq)
@@ -95,13 +143,16 @@ class Session:
         if self._check is not None and (problem := self._check.request(line)):
             return Protocol(f"the harness's own request breaks the schema: {problem}", excerpt(line))
         child.send(line + b"\n")
+        answer = self._next_line(child, watch)
+        if isinstance(answer, bytes) and child.unsent:
+            return Protocol("answered before it had read the whole request", excerpt(answer))
+        return answer
+
+    def _next_line(self, child: Child, watch: Watch) -> bytes | Outcome:
         limit = watch.until(lambda: child.has_line() or child.stopped())
         if limit is not None:
             return limit
-        if not child.has_line():
-            return fault(child)
-        answer = child.take_line()
-        return Protocol("answered before it had read the whole request", excerpt(answer)) if child.unsent else answer
+        return child.take_line() if child.has_line() else fault(child)
 
     def _broken_schema(self, line: bytes, op: str) -> Protocol | None:
         problem = self._check.response(line, op) if self._check is not None else None

@@ -1,0 +1,67 @@
+"""One side of a search: many requests to one process, all answered, whatever the process does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from conformance.outcomes import Crash, Memory, Outcome, Protocol, Timeout
+from conformance.subjects.manifest import Manifest
+from conformance.subjects.process import Subject
+from conformance.subjects.protocol import Identity, Request, View
+
+BREAKS = (Crash, Timeout, Memory, Protocol)
+
+
+class Side:
+    """A subject that is asked many requests at a time; a context manager.
+
+    ``deaths`` counts how often its process had to be started again.
+    """
+
+    def __init__(self, manifest: Manifest, time: float) -> None:
+        self.manifest = manifest
+        self.name = manifest.name
+        self.deaths = 0
+        self._time = min(time, manifest.limits.time)
+        self._subject = Subject(manifest)
+        self._posed: Sequence[Request] = ()
+
+    def __enter__(self) -> Side:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._subject.close()
+
+    @property
+    def identity(self) -> Identity:
+        """What it said in its hello; starts it the first time."""
+        return self._subject.identity
+
+    def view(self, op: str) -> View:
+        """Give what its interface shows of the answers to ``op``."""
+        return getattr(self.identity.ops, op) or View() if op in {"header", "load", "tensor"} else View()
+
+    def does(self, op: str, type_name: str | None = None) -> bool:
+        """Tell whether its hello declares the op, and the type (``Q8_0``, ``Q8_0:ref``) where there is one."""
+        declared = getattr(self.identity.ops, op)
+        return declared is not None if type_name is None else type_name in declared
+
+    def pose(self, requests: Sequence[Request]) -> None:
+        """Send requests and wait for nothing."""
+        self._posed = requests
+        if requests:
+            self._subject.pose(requests)
+
+    def collect(self) -> list[Outcome]:
+        """Give one outcome for each request that was posed; what a death left unanswered is asked again of a new process."""
+        outcomes: list[Outcome] = []
+        while len(outcomes) < len(self._posed):
+            if outcomes:
+                self.deaths += 1
+                self._subject.pose(self._posed[len(outcomes) :])
+            outcomes += [answer.outcome for answer in self._subject.collect(time=self._time)]
+        return outcomes
+
+    def restart(self) -> None:
+        """End the process: the next request is the first of a new one."""
+        self._subject.close()
