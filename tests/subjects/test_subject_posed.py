@@ -24,7 +24,10 @@ def test_each_request_has_its_answer(make):
 
 
 def test_many_requests_and_long_answers_do_not_block_each_other(make):
-    script = 'serve(lambda request, sound: say({**sound, "ok": {**sound["ok"], "kv": [{"key": "k", "type": "str", "value": "x" * 5000}]}}))'
+    script = """
+PAIR = {"key": "k", "type": "str", "value": "x" * 5000}
+serve(lambda request, sound: say({**sound, "ok": {**OK, "kv": [PAIR]}}))
+"""
     answers = posed(make(PREAMBLE + script), 2000)
     assert kinds(answers) == [Ok] * 2000
 

@@ -1,0 +1,215 @@
+"""Files put to both sides, many at a time, and what the answers differ in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from conformance.errors import ConfigurationError
+from conformance.ggml_types import BY_ID
+from conformance.judge.divergence import Divergence
+from conformance.judge.measure import Given, Measure, differences, failure
+from conformance.judge.numbers import Shape
+from conformance.judge.output import Bytes
+from conformance.outcomes import FAILURES, Ok, Outcome, Protocol
+from conformance.run.description import Described, describe_file
+from conformance.run.outputs import take_output
+from conformance.search.asking import Side
+from conformance.search.hit import Hit
+from conformance.search.probe import FileProbe
+from conformance.search.sizes import wrong_size
+from conformance.subjects.protocol import HeaderRequest, LoadRequest, Request, TensorRequest, WriteRequest
+from conformance.values import Header
+
+# Of a file's tensors so many are asked for, and only such as are no larger.
+_TENSORS = 8
+_TENSOR_BYTES = 1 << 20
+_READING = ("header", "load", "tensor")
+
+
+class Pair(NamedTuple):
+    """The two sides of a search: ``subject`` is held to ``against``."""
+
+    subject: Side
+    against: Side
+
+
+class _Put(NamedTuple):
+    """Files that both sides were asked about and that wait for their answers."""
+
+    probes: Sequence[FileProbe]
+    paths: Sequence[Path]
+
+
+class FileBench:
+    """Puts files to two sides. ``put`` sends a batch and waits for nothing, ``take`` gives what the batch showed.
+
+    One batch may be on its way while the next is made: files are written to two sets of names in turn.
+    """
+
+    def __init__(self, pair: Pair, folder: Path) -> None:
+        self.pair = pair
+        self.folder = folder
+        self.count = 0
+        self._turn = 0
+        self._put: _Put | None = None
+
+    def ask(self, probes: Sequence[FileProbe]) -> list[list[Hit]]:
+        """Put files and wait; gives the hits of each."""
+        by_probe: dict[int, list[Hit]] = {id(probe): [] for probe in probes}
+        self.put(probes)
+        for hit in self.take():
+            by_probe[id(hit.probe)].append(hit)
+        return [by_probe[id(probe)] for probe in probes]
+
+    def put(self, probes: Sequence[FileProbe]) -> None:
+        """Write the files and send the requests."""
+        self._turn = 1 - self._turn
+        paths = [self.folder / f"{self._turn}-{number}.gguf" for number in range(len(probes))]
+        for probe, path in zip(probes, paths, strict=True):
+            with path.open("wb", buffering=0) as file:
+                file.write(probe.data)
+        self._put = _Put(probes, paths)
+        requests = [_reading(probe, path) for probe, path in self._read(self._put)]
+        for side in self.pair:
+            side.pose(requests)
+
+    def take(self) -> Iterator[Hit]:
+        """Give what the answers to the last batch differ in. Tensors and written files are asked for now."""
+        put, self._put = self._put, None
+        if put is None:
+            return
+        read = self._read(put)
+        founds, measures = self.pair.subject.collect(), self.pair.against.collect()
+        self.count += len(put.probes)
+        equal: list[tuple[FileProbe, Path, Header]] = []
+        for (probe, path), found, expected in zip(read, founds, measures, strict=True):
+            if found != expected or isinstance(found, FAILURES):
+                yield from self._judged(probe, found, expected)
+            elif probe.op == "tensor" and isinstance(expected, Ok) and expected.header is not None:
+                equal.append((probe, path, expected.header))
+        yield from self._tensors(equal)
+        yield from self._written([(probe, path) for probe, path in zip(put.probes, put.paths, strict=True) if probe.op == "write"])
+
+    def _read(self, put: _Put) -> list[tuple[FileProbe, Path]]:
+        return [(probe, path) for probe, path in zip(put.probes, put.paths, strict=True) if probe.op in _READING]
+
+    def _judged(self, probe: FileProbe, found: Outcome, expected: Outcome) -> Iterator[Hit]:
+        op = "header" if probe.op == "tensor" else probe.op
+        subject, against = self.pair
+        if isinstance(expected, FAILURES):
+            yield from self._no_answer(probe, op, expected)
+            if isinstance(found, FAILURES) and (failed := failure(op, "-", against.name, found)):
+                yield Hit(probe, failed)
+            return
+        if isinstance(expected, Ok) and expected.header and (wrong := wrong_size(expected.header)):
+            yield Hit(probe, _contradiction(op, against.name, *wrong), against=True)
+            return
+        measure = Measure(against.name, expected, against.view(op))
+        for divergence in differences(op, "-", measure, Given(found, subject.view(op)), None):
+            yield Hit(probe, divergence)
+
+    def _no_answer(self, probe: FileProbe, op: str, expected: Outcome) -> Iterator[Hit]:
+        name = self.pair.against.name
+        if failed := failure(op, "-", name, expected):
+            yield Hit(probe, failed, against=True)
+
+    def _tensors(self, files: Sequence[tuple[FileProbe, Path, Header]]) -> Iterator[Hit]:
+        """Ask for the bytes of each tensor of files that both sides read alike."""
+        asked = [
+            (probe, path, header, index)
+            for probe, path, header in files
+            for index, tensor in enumerate(header.tensors[:_TENSORS])
+            if int(tensor.nbytes or 0) <= _TENSOR_BYTES
+        ]
+        if not asked or not all(side.does("tensor") for side in self.pair):
+            return
+        outcomes = [
+            self._outputs(side, [TensorRequest(seq=0, path=str(path), index=index, out="") for _, path, _, index in asked])
+            for side in self.pair
+        ]
+        for (probe, _, header, index), found, expected in zip(asked, *outcomes, strict=True):
+            tensor = header.tensors[index]
+            kind = BY_ID[tensor.type]
+            shape = Shape("tensor", kind, kind.block, self.pair.against.name, floats=False, width=0)
+            yield from self._compared(probe, "tensor", kind.name, (found, expected), shape)
+
+    def _written(self, files: Sequence[tuple[FileProbe, Path]]) -> Iterator[Hit]:
+        """Have files written again from what they say."""
+        described = [(probe, said) for number, (probe, path) in enumerate(files) if (said := self._description(path, number))]
+        if not described or not all(side.does("write") for side in self.pair):
+            return
+        outcomes = [
+            self._outputs(
+                side,
+                [WriteRequest(seq=0, description=str(said.header), data=str(said.data), out="") for _, said in described],
+            )
+            for side in self.pair
+        ]
+        for (probe, _), found, expected in zip(described, *outcomes, strict=True):
+            yield from self._compared(probe, "write", "-", (found, expected), None)
+
+    def _description(self, path: Path, number: int) -> Described | None:
+        folder = self.folder / f"described-{number}"
+        folder.mkdir(exist_ok=True)
+        try:
+            return describe_file(path, folder)
+        except ConfigurationError:
+            return None  # not sound enough to be described: nothing is asked about it
+
+    def _outputs(self, side: Side, requests: Iterable[TensorRequest | WriteRequest]) -> list[tuple[Outcome, Bytes | None]]:
+        """Ask one side for output files; gives each outcome with the bytes written."""
+        outs = []
+        named: list[Request] = []
+        for number, request in enumerate(requests):
+            outs.append(self.folder / f"{number}.out")
+            outs[-1].unlink(missing_ok=True)
+            named.append(_with_out(request, outs[-1]))
+        side.pose(named)
+        return [_taken(outcome, out) for outcome, out in zip(side.collect(), outs, strict=True)]
+
+    def _compared(
+        self,
+        probe: FileProbe,
+        op: str,
+        type_name: str,
+        answers: tuple[tuple[Outcome, Bytes | None], tuple[Outcome, Bytes | None]],
+        shape: Shape | None,
+    ) -> Iterator[Hit]:
+        (found, found_bytes), (expected, expected_bytes) = answers
+        if isinstance(expected, FAILURES):
+            yield from self._no_answer(probe, op, expected)
+            return
+        measure = Measure(self.pair.against.name, expected, output=expected_bytes)
+        for divergence in differences(op, type_name, measure, Given(found, output=found_bytes), shape):
+            yield Hit(probe, divergence)
+
+
+def _reading(probe: FileProbe, path: Path) -> Request:
+    return LoadRequest(seq=0, path=str(path)) if probe.op == "load" else HeaderRequest(seq=0, path=str(path))
+
+
+def _with_out(request: TensorRequest | WriteRequest, out: Path) -> Request:
+    return msgspec.structs.replace(request, out=str(out))
+
+
+def _taken(outcome: Outcome, out: Path) -> tuple[Outcome, Bytes | None]:
+    if not isinstance(outcome, Ok):
+        return outcome, None
+    output = take_output(out, None)
+    return (output, None) if isinstance(output, Protocol) else (outcome, output)
+
+
+def _contradiction(op: str, name: str, path: str, problem: str) -> Divergence:
+    return Divergence(
+        signature=f"{op}:-:contradiction:tensors[*].nbytes",
+        op=op,
+        authority=name,
+        summary=f"{name} accepts {path.partition('.')[0]} with {problem}: its arithmetic wrapped",
+        expected="a size that the shape needs, or a refusal",
+        found=problem,
+        field=path,
+    )

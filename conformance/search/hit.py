@@ -1,0 +1,31 @@
+"""What one input showed: the raw form of a finding, before it is narrowed and shrunk."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from conformance.judge.divergence import Divergence
+from conformance.search.probe import FileProbe, NumberProbe
+
+Probe = FileProbe | NumberProbe
+
+
+class Hit(NamedTuple):
+    """A divergence that ``probe`` shows.
+
+    ``against`` says that it is the measure itself that fails: it died, or contradicts itself; the subject is not judged then.
+    """
+
+    probe: Probe
+    divergence: Divergence
+    against: bool = False
+
+    @property
+    def signature(self) -> str:
+        """The divergence's signature."""
+        return self.divergence.signature
+
+    @property
+    def bucket(self) -> tuple[str, str]:
+        """What hits have in common that are likely to be one finding."""
+        return self.signature, self.probe.label

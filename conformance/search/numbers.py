@@ -1,0 +1,174 @@
+"""Numbers put to both sides, many rows at a time, and what the answers differ in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from conformance.ggml_types import BY_NAME
+from conformance.judge.measure import Given, Measure, differences, failure
+from conformance.judge.numbers import Shape
+from conformance.judge.output import Bytes
+from conformance.outcomes import FAILURES, Ok, Outcome
+from conformance.run.outputs import take_output
+from conformance.search.files import Pair
+from conformance.search.hit import Hit
+from conformance.search.probe import NumberProbe
+from conformance.search.rows import Flags, row_divergences, rows_showing
+from conformance.subjects.protocol import DequantizeRequest, DotRequest, MatvecRequest, QuantizeRequest, Request
+
+# Rows that a hit carries on.
+_KEPT_ROWS = 4
+# Where a refusal or a death is to be narrowed, each row is a request of its own, and there are at most so many.
+_SINGLE_ROWS = 64
+
+
+class _Put(NamedTuple):
+    probe: NumberProbe
+    outs: tuple[Path, Path]
+
+
+class Compared(NamedTuple):
+    """Both answers to one request; the outputs are there where both are ok."""
+
+    probe: NumberProbe
+    found: Outcome
+    expected: Outcome
+    outputs: tuple[Bytes, Bytes] | None
+
+
+class NumberBench:
+    """Puts requests of block ops to two sides. ``put`` sends one and waits for nothing, ``take`` gives what it showed."""
+
+    def __init__(self, pair: Pair, folder: Path) -> None:
+        self.pair = pair
+        self.folder = folder
+        self.blocks = 0
+        self._turn = 0
+        self._put: _Put | None = None
+
+    def put(self, probe: NumberProbe) -> None:
+        """Write the numbers and send the request."""
+        self._turn = 1 - self._turn
+        outs = (self.folder / f"{self._turn}-subject.out", self.folder / f"{self._turn}-against.out")
+        inputs = self._inputs(probe)
+        for side, out in zip(self.pair, outs, strict=True):
+            out.unlink(missing_ok=True)
+            side.pose([_request(probe, inputs, out)])
+        self._put = _Put(probe, outs)
+
+    def take(self) -> Iterator[Hit]:
+        """Give what the answers to the last request differ in, a hit for each signature."""
+        compared = self.collect()
+        if compared is not None:
+            yield from self._hits(compared)
+
+    def collect(self) -> Compared | None:
+        """Give both answers to the last request, None where none is on its way."""
+        put, self._put = self._put, None
+        if put is None:
+            return None
+        outcomes = [side.collect()[0] for side in self.pair]
+        due = output_bytes(put.probe)
+        taken = [
+            take_output(out, due) if isinstance(outcome, Ok) else outcome for outcome, out in zip(outcomes, put.outs, strict=True)
+        ]
+        self.blocks += put.probe.n * put.probe.cols // BY_NAME[put.probe.type].block
+        found, expected = taken
+        if isinstance(found, np.ndarray) and isinstance(expected, np.ndarray):
+            return Compared(put.probe, Ok(), Ok(), (found, expected))
+        said = [Ok() if isinstance(answer, np.ndarray) else answer for answer in taken]
+        return Compared(put.probe, said[0], said[1], None)
+
+    def shows(self, probe: NumberProbe, signature: str, *, against: bool = False) -> Flags:
+        """Tell of each row of ``probe`` whether it shows a divergence of this signature: what shrinking asks."""
+        self.put(probe)
+        compared = self.collect()
+        assert compared is not None  # noqa: S101 - it was put just now
+        if compared.outputs is not None and not against:
+            found, expected = compared.outputs
+            return rows_showing(shape_of(probe, self.pair.against.name), probe.n, expected, found, signature)
+        if not any(hit.signature == signature and hit.against == against for hit in self._hits(compared)):
+            return np.zeros(probe.n, np.bool_)
+        return np.ones(1, np.bool_) if probe.n == 1 else self._row_by_row(probe, signature, against=against)
+
+    def _row_by_row(self, probe: NumberProbe, signature: str, *, against: bool) -> Flags:
+        flags = np.zeros(probe.n, np.bool_)
+        for row in range(min(probe.n, _SINGLE_ROWS)):
+            flags[row] = self.shows(rows_of(probe, [row]), signature, against=against)[0]
+        return flags
+
+    def _hits(self, compared: Compared) -> Iterator[Hit]:
+        probe, found, expected, outputs = compared
+        name = self.pair.against.name
+        shape = shape_of(probe, name)
+        if isinstance(expected, FAILURES):
+            if failed := failure(shape.op, probe.type, name, expected):
+                yield Hit(probe, failed, against=True)
+            return
+        if outputs is None:
+            for divergence in differences(shape.op, probe.type, Measure(name, expected), Given(found), shape):
+                yield Hit(probe, divergence)
+            return
+        by_signature: dict[str, tuple[Hit, list[int]]] = {}
+        for row, divergence in row_divergences(shape, probe.n, outputs[1], outputs[0]):
+            _, rows = by_signature.setdefault(divergence.signature, (Hit(probe, divergence), []))
+            rows.append(row)
+        for hit, rows in by_signature.values():
+            yield hit._replace(probe=rows_of(probe, rows[:_KEPT_ROWS]))
+
+    def _inputs(self, probe: NumberProbe) -> dict[str, Path]:
+        given = {"rows": probe.rows, "blocks": probe.blocks, "x": probe.x, "imatrix": probe.imatrix}
+        paths = {}
+        for name, values in given.items():
+            if values is not None:
+                paths[name] = self.folder / f"{self._turn}-{name}"
+                _save(paths[name], values)
+        return paths
+
+
+def rows_of(probe: NumberProbe, rows: Sequence[int]) -> NumberProbe:
+    """Give the probe with these rows only."""
+    taken = list(rows)
+    return probe._replace(
+        rows=None if probe.rows is None else probe.rows[taken],
+        blocks=None if probe.blocks is None else probe.blocks[taken],
+        x=probe.x if probe.x is None or probe.op == "matvec" or len(probe.x) != probe.n else probe.x[taken],
+    )
+
+
+def output_bytes(probe: NumberProbe) -> int:
+    """Give the size of a right output."""
+    if probe.op == "quantize":
+        return probe.n * BY_NAME[probe.type].row_bytes(probe.cols)
+    return probe.n * 4 * (probe.cols if probe.op == "dequantize" else 1)
+
+
+def shape_of(probe: NumberProbe, authority: str) -> Shape:
+    """Say what the outputs are, for the comparison."""
+    asked = f"{probe.op}:{probe.variant}" if probe.variant else probe.op
+    floats = probe.op != "quantize"
+    width = probe.cols if probe.op == "dequantize" else 1
+    return Shape(asked, BY_NAME[probe.type], probe.cols, authority, floats=floats, width=width)
+
+
+def _request(probe: NumberProbe, inputs: dict[str, Path], out: Path) -> Request:
+    named = {name: str(path) for name, path in inputs.items()}
+    kind, rows, cols, variant = probe.type, probe.n, probe.cols, probe.variant or None
+    if probe.op == "quantize":
+        return QuantizeRequest(
+            seq=0, type=kind, rows=rows, cols=cols, input=named["rows"], imatrix=named.get("imatrix"), variant=variant, out=str(out)
+        )
+    if probe.op == "dequantize":
+        return DequantizeRequest(seq=0, type=kind, rows=rows, cols=cols, input=named["blocks"], out=str(out))
+    product = MatvecRequest if probe.op == "matvec" else DotRequest
+    return product(seq=0, type=kind, rows=rows, cols=cols, weights=named["blocks"], x=named["x"], variant=variant, out=str(out))
+
+
+def _save(path: Path, values: npt.NDArray[Any]) -> None:
+    with path.open("wb", buffering=0) as file:
+        file.write(np.ascontiguousarray(values).data)
