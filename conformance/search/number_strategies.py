@@ -1,0 +1,225 @@
+"""Hypothesis strategies for numbers: plans, rows, blocks, importances, and requests to one process in sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+import numpy as np
+from hypothesis import strategies as st
+
+from conformance.block_ops import NEEDING, SEARCHED, TYPES_OF, takes_imatrix
+from conformance.cases.entry import nearest
+from conformance.errors import UsageError
+from conformance.ggml_types import BY_NAME
+from conformance.search.block_families import BLOCK_FAMILIES, make_blocks
+from conformance.search.draws import Draws
+from conformance.search.imatrix_families import IMATRIX_FAMILIES, TAME_IMATRIX, make_imatrix
+from conformance.search.number_plans import MAX_ROWS, NumberPlan
+from conformance.search.probe import Blocks, Floats, NumberProbe
+from conformance.search.probe_rows import stack
+from conformance.search.row_families import FAMILIES, FINITE, TAME, RowRecipe, make_rows
+
+_SEEDS = st.integers(0, 2**64 - 1)
+# Blocks a row: one, odd numbers, powers of two; for types of one element a block, row lengths beside those of vectors.
+_ROW_BLOCKS = (1, 2, 3, 5, 8, 11)
+_ROW_LENGTHS = (1, 3, 8, 31, 32, 33, 255, 256, 257, 1000)
+# Quantizers have the most to go wrong in.
+_SHARES = {"quantize": 3, "quantize:ref": 3, "dequantize": 2, "dot": 1, "matvec": 1}
+_WIDTHS = (16, 32, 64, 256)
+# Ranges of exponents that mean something: ordinary weights, what f16 scales can say, what float32 can.
+_RANGES = ((-4, 4), (-8, 8), (0, 0), (-12, -2), (-30, 20), (-126, 60), (-149, -100), (100, 127), (-149, 127))
+_TAME_RANGES = _RANGES[:3]
+# Where every seventh plan or so has what is not finite, the others are not lost to NaN.
+_ANY_ROWS = (*FINITE, *FINITE, *FAMILIES)
+_X_ROWS = ("bell", "exponents", "ties", "straddle", "uneven", "outlier", "gaps", "zeros", "scales", "huge", "any", "specials")
+
+
+def number_plans(
+    types: Iterable[str] | None = None, ops: Iterable[str] | None = None, *, tame: bool | None = None
+) -> st.SearchStrategy[NumberPlan]:
+    """Draw plans of requests on numbers; ``plan.expand(2**20)`` makes a NumberProbe of up to so many elements.
+
+    ``types``: names of ggml types, by default all that have blocks. ``ops``: ``quantize``, ``dequantize``, ``dot``, ``matvec`` or
+    ``quantize:ref``, by default all. ``tame``: True for what ggml is known to have an answer for, False for anything; by default
+    only types whose quantizer searches a grid (IQ1, IQ2, IQ3) are spared what ggml aborts on. Raises UsageError for a name that is
+    not known, and where none of the types has any of the ops.
+    """
+    asked = tuple(TYPES_OF) if ops is None else tuple(ops)
+    wanted = tuple(BY_NAME) if types is None else tuple(types)
+    _check_names(asked, TYPES_OF, "op")
+    _check_names(wanted, BY_NAME, "type")
+    pairs = [(op, name) for op in asked for name in TYPES_OF[op] * _SHARES[op] if name in wanted]
+    if not pairs:
+        raise UsageError(f"{', '.join(wanted)}: no type with {', '.join(asked)}", hint=f"ops and types: {_offered(asked)}")
+    return st.sampled_from(pairs).flatmap(lambda pair: _PLANNERS[pair[0]](pair[1], tame))
+
+
+def _check_names(names: tuple[str, ...], known: Iterable[str], what: str) -> None:
+    for name in names:
+        if name not in known:
+            raise UsageError(f"there is no {what} {name!r}", hint=nearest(name, list(known)))
+
+
+def _offered(ops: tuple[str, ...]) -> str:
+    return "; ".join(f"{op}: {', '.join(TYPES_OF[op])}" for op in ops)
+
+
+def _cols(name: str) -> st.SearchStrategy[int]:
+    block = BY_NAME[name].block
+    if block == 1:
+        return st.sampled_from(_ROW_LENGTHS)
+    # Short blocks make rows of one block, or rows as long as those of the others.
+    least = st.sampled_from((1, max(1, 256 // block)))
+    return st.builds(lambda count, times: count * times * block, st.sampled_from(_ROW_BLOCKS), least)
+
+
+def _rows() -> st.SearchStrategy[int]:
+    """How many rows: mostly as many as a request may have."""
+    return st.one_of(st.integers(1, 8), st.just(MAX_ROWS), st.just(MAX_ROWS), st.just(MAX_ROWS))
+
+
+@st.composite
+def row_recipes(draw: st.DrawFn, families: tuple[str, ...] = _ANY_ROWS, *, tame: bool = False) -> RowRecipe:
+    """Draw what makes float rows: a family, the exponents of its numbers, the width of its sub-blocks."""
+    low, high = draw(st.sampled_from(_TAME_RANGES if tame else (*_TAME_RANGES, *_RANGES)))
+    family = draw(st.sampled_from([name for name in families if name in TAME] if tame else families))
+    return RowRecipe(family, low, high, draw(st.sampled_from(_WIDTHS)))
+
+
+@st.composite
+def _quantize(draw: st.DrawFn, name: str, tame: bool | None) -> NumberPlan:
+    spared = (name in SEARCHED) if tame is None else tame
+    imatrix: st.SearchStrategy[str | None] = st.none()
+    if takes_imatrix(name):
+        families = st.sampled_from(TAME_IMATRIX if spared else tuple(IMATRIX_FAMILIES))
+        imatrix = families if name in NEEDING else st.none() | families
+    row = draw(row_recipes(tame=spared))
+    return NumberPlan(
+        op="quantize", type=name, cols=draw(_cols(name)), rows=draw(_rows()), seed=draw(_SEEDS), row=row, imatrix=draw(imatrix)
+    )
+
+
+@st.composite
+def _reference(draw: st.DrawFn, name: str, tame: bool | None) -> NumberPlan:
+    """Of IQ4_NL by default without blocks of zeros, whose codes are those of the block before (docs/block-rules.md, N4)."""
+    row = draw(row_recipes(tame=name == "IQ4_NL" if tame is None else tame))
+    return NumberPlan(
+        op="quantize", type=name, cols=draw(_cols(name)), rows=draw(_rows()), seed=draw(_SEEDS), row=row, variant="ref"
+    )
+
+
+@st.composite
+def _dequantize(draw: st.DrawFn, name: str, _tame: bool | None) -> NumberPlan:
+    family = draw(st.sampled_from(tuple(BLOCK_FAMILIES)))
+    return NumberPlan(op="dequantize", type=name, cols=draw(_cols(name)), rows=draw(_rows()), seed=draw(_SEEDS), blocks=family)
+
+
+@st.composite
+def _dot(draw: st.DrawFn, name: str, _tame: bool | None) -> NumberPlan:
+    family = draw(st.sampled_from(("sane", "unit", *BLOCK_FAMILIES)))
+    row = draw(row_recipes(_X_ROWS))
+    cols, rows, seed, one_x = draw(_cols(name)), draw(_rows()), draw(_SEEDS), draw(st.booleans())
+    return NumberPlan(op="dot", type=name, cols=cols, rows=rows, seed=seed, row=row, blocks=family, one_x=one_x)
+
+
+@st.composite
+def _matvec(draw: st.DrawFn, name: str, _tame: bool | None) -> NumberPlan:
+    family = draw(st.sampled_from(("sane", "unit", *BLOCK_FAMILIES)))
+    row = draw(row_recipes(_X_ROWS))
+    return NumberPlan(op="matvec", type=name, cols=draw(_cols(name)), rows=draw(_rows()), seed=draw(_SEEDS), row=row, blocks=family)
+
+
+_PLANNERS = {
+    "quantize": _quantize,
+    "quantize:ref": _reference,
+    "dequantize": _dequantize,
+    "dot": _dot,
+    "matvec": _matvec,
+}
+
+
+@st.composite
+def _float_rows(draw: st.DrawFn, name: str, max_rows: int, tame: bool) -> Floats:
+    n, cols = draw(st.integers(1, max_rows)), draw(_cols(name))
+    rows = make_rows(draw(row_recipes(tame=tame)), name, n, cols, Draws(draw(_SEEDS)))
+    # Hypothesis cannot make the numbers themselves simpler, but it can take away: fewer bits, fewer elements.
+    if not draw(st.integers(0, 7)):
+        mask = np.uint32(0xFFFFFFFF << (23 - draw(st.integers(0, 23))) & 0xFFFFFFFF)
+        rows = (rows.view(np.uint32) & mask).view(np.float32)
+        start = draw(st.integers(0, cols - 1))
+        stop = draw(st.integers(start, cols))
+        rows[:, :start] = rows[:, stop:] = 0
+    return rows
+
+
+def float_rows(type: str, max_rows: int = 8, *, tame: bool = False) -> st.SearchStrategy[Floats]:  # noqa: A002 - ggml's own word for it
+    """Draw float32 arrays of shape (1 to ``max_rows``, a multiple of the type's block) for a quantizer to ``type``.
+
+    Exponent classes, ties and numbers beside them, one outlier, sub-blocks of very different size, zeros and subnormals, sums that
+    overflow, now and then NaN and infinity; ``tame`` leaves out what not every quantizer of ggml has an answer for. Shrinking takes
+    rows, elements and bits away. Raises UsageError for a type that has no blocks.
+
+        @given(float_rows("Q4_K"))
+        def test_my_quantizer(rows): ...
+    """
+    return _float_rows(_known(type), max_rows, tame)
+
+
+def raw_blocks(type: str, max_rows: int = 8) -> st.SearchStrategy[Blocks]:  # noqa: A002 - ggml's own word for it
+    """Draw uint8 arrays of shape (1 to ``max_rows``, a multiple of the type's bytes a block) for a dequantizer of ``type``.
+
+    Any bytes, special scales, scales of 1 with all packed sub-scales, equal bytes, few bits, a walking bit. Raises UsageError for a
+    type that has no blocks.
+    """
+    return _raw_blocks(_known(type), max_rows)
+
+
+@st.composite
+def _raw_blocks(draw: st.DrawFn, name: str, max_rows: int) -> Blocks:
+    family = draw(st.sampled_from(tuple(BLOCK_FAMILIES)))
+    n, cols = draw(st.integers(1, max_rows)), draw(_cols(name))
+    return make_blocks(family, name, n, cols, Draws(draw(_SEEDS)))
+
+
+def _known(name: str) -> str:
+    known = [other for other in BY_NAME if any(other in names for names in TYPES_OF.values())]
+    _check_names((name,), known, "type with blocks")
+    return name
+
+
+def imatrices(cols: int, *, tame: bool = False) -> st.SearchStrategy[Floats]:
+    """Draw importances, float32 of shape (``cols``,): ordinary ones, and unless ``tame`` zeros, tiny, huge, negative, NaN, one big.
+
+    Raises UsageError for ``cols`` below 1.
+    """
+    if cols < 1:
+        raise UsageError(f"an imatrix of {cols} columns", hint="give the row's length, 1 or more")
+    families = st.sampled_from(TAME_IMATRIX if tame else tuple(IMATRIX_FAMILIES))
+    return st.builds(lambda family, seed: make_imatrix(family, cols, Draws(seed)), families, _SEEDS)
+
+
+@st.composite
+def number_sequences(
+    draw: st.DrawFn,
+    types: Iterable[str] | None = None,
+    ops: Iterable[str] | None = None,
+    *,
+    max_elements: int = 2**14,
+    tame: bool | None = None,
+) -> list[NumberProbe]:
+    """Draw requests to be put to one process one after the other, whose answers must not depend on those before.
+
+    The last one repeats the first: the very request again, or its rows after other rows within one request. ``types``, ``ops``,
+    ``tame``: as of ``number_plans``; each request has up to ``max_elements`` elements. Raises UsageError as ``number_plans`` does.
+    """
+    plans = number_plans(types, ops, tame=tame)
+    plan = draw(plans)
+    first = plan.expand(max_elements)
+    others = [other.expand(max_elements) for other in draw(st.lists(plans, min_size=1, max_size=3))]
+    if draw(st.booleans()):
+        return [first, *others, first]
+    asked = f"{plan.op}:{plan.variant}" if plan.variant else plan.op
+    before = draw(number_plans([plan.type], [asked], tame=tame))
+    before = msgspec.structs.replace(before, cols=plan.cols, imatrix=plan.imatrix)
+    return [first, *others, stack([before.expand(max_elements), first])]
