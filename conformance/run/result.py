@@ -5,13 +5,12 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
 
 import msgspec
-import yaml
 
 from conformance.cases.fieldmap import Field
 from conformance.cases.model import BlocksInput, Case, DotInput, Expect, FileInput, ModelInput, RowsInput
+from conformance.cases.written import to_yaml
 from conformance.judge.divergence import Divergence, HexLine
 from conformance.judge.hexdump import dump_file
 from conformance.judge.signature import Signature
@@ -256,18 +255,6 @@ def patched(case: Case) -> Iterable[str]:
     return recipe.get("patch") or ()
 
 
-# The C emitter, where PyYAML has it: each result shows its recipe, and the Python one took most of the time of small files.
-_DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-
-
-class _Plain(_DUMPER):  # type: ignore[misc] # its class is chosen when it is loaded
-    """Writes numbers as the cases do: a recipe holds them as text, which would be quoted."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.yaml_implicit_resolvers: dict[str, Any] = {}
-
-
 def recipe_text(case: Case) -> str:
     """Give the case's input as YAML, as a person would write it."""
     match case.input:
@@ -282,7 +269,7 @@ def recipe_text(case: Case) -> str:
         case DotInput(type=name, weights=weights, x=x):
             document = {"type": name, "weights": weights, "x": x}
     shown = {key: value for key, value in msgspec.to_builtins(document).items() if value is not None}
-    text: str = yaml.dump(shown, Dumper=_Plain, sort_keys=False, allow_unicode=True, default_flow_style=None, width=120)
+    text = to_yaml(shown)
     return text if len(text) <= 4000 else text[:4000] + "…\n"
 
 

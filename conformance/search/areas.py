@@ -1,0 +1,126 @@
+"""The two kinds of input that a search draws, files and numbers, and how a draw is put to both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from typing import Any
+
+from conformance.search.clock import Clock
+from conformance.search.files import FileBench, Pair
+from conformance.search.hit import Hit
+from conformance.search.hypotheses import draw
+from conformance.search.numbers import NumberBench
+from conformance.search.plan import FILE_OPS, NUMBER_OPS, Plan
+from conformance.search.probe import FileProbe
+
+# Forms of one document that are put at a time.
+_FORMS = 64
+# Draws of a round: after it finds are made small, and the other kind of input has its turn.
+_DOCUMENTS = 24
+_PLANS = 24
+
+OnHit = Callable[[Hit], None]
+
+
+class FileArea:
+    """Files: documents, and many broken forms of each."""
+
+    planned = _DOCUMENTS
+
+    def __init__(self, bench: FileBench, ops: Iterable[str], clock: Clock, on_hit: OnHit) -> None:
+        self.bench = bench
+        self.ops = frozenset(ops)
+        self.clock = clock
+        self.on_hit = on_hit
+
+    def round(self, seed: int, examples: int) -> None:
+        """Draw documents and put their forms; what the last ones show is noted before it ends."""
+        from hypothesis import strategies as st  # noqa: PLC0415 - an extra
+
+        from conformance.search.strategies import documents  # noqa: PLC0415 - the same
+
+        try:
+            draw(st.tuples(documents(), st.integers(0, 2**32 - 1)), self._put, seed=seed, examples=examples)
+        finally:
+            self._note(self.bench.take())
+
+    def _put(self, drawn: tuple[dict[str, Any], int]) -> None:
+        self.clock.tick()
+        probes = list(self._probes(*drawn))
+        # The answers to the batch before have come while these were made.
+        self._note(self.bench.take())
+        self.bench.put(probes)
+
+    def _probes(self, recipe: dict[str, Any], seed: int) -> Iterator[FileProbe]:
+        from conformance.search.variants import variants  # noqa: PLC0415 - its tables
+
+        forms = variants(recipe, seed, _FORMS)
+        first = next(forms)
+        others = (first._replace(op=op) for op in ("tensor", "write"))
+        return (probe for probe in chain([first], others, forms) if probe.op in self.ops)
+
+    def _note(self, hits: Iterable[Hit]) -> None:
+        for hit in hits:
+            self.on_hit(hit)
+
+
+class NumberArea:
+    """Numbers: plans, each of many rows."""
+
+    planned = _PLANS
+
+    def __init__(self, bench: NumberBench, cells: Iterable[tuple[str, str]], clock: Clock, on_hit: OnHit) -> None:
+        self.bench = bench
+        self.cells = frozenset(cells)
+        self.clock = clock
+        self.on_hit = on_hit
+
+    def round(self, seed: int, examples: int) -> None:
+        """Draw plans and put their rows."""
+        from conformance.search.strategies import number_plans  # noqa: PLC0415 - needs hypothesis
+
+        types = tuple(sorted({kind for _, kind in self.cells}))
+        ops = tuple(sorted({op for op, _ in self.cells}))
+        try:
+            draw(number_plans(types=types, ops=ops), self._put, seed=seed, examples=examples)
+        finally:
+            self._note(self.bench.take())
+
+    def _put(self, plan: Any) -> None:
+        self.clock.tick()
+        probe = plan.expand()
+        asked = f"{probe.type}:{probe.variant}" if probe.variant else probe.type
+        if (probe.op, asked) not in self.cells:
+            return
+        self._note(self.bench.take())
+        self.bench.put(probe)
+
+    def _note(self, hits: Iterable[Hit]) -> None:
+        for hit in hits:
+            self.on_hit(hit)
+
+
+Area = FileArea | NumberArea
+
+
+def file_ops(pair: Pair, plan: Plan) -> list[str]:
+    """Give the file ops that both sides do and the plan asks for."""
+    return [op for op in FILE_OPS if (not plan.ops or op in plan.ops) and all(side.does(op) for side in pair)]
+
+
+def number_cells(pair: Pair, plan: Plan) -> list[tuple[str, str]]:
+    """Give op and type (with variant) of all number ops that both sides do and the plan asks for."""
+    return [
+        (op, kind)
+        for op in NUMBER_OPS
+        if not plan.ops or op in plan.ops
+        for kind in getattr(pair.subject.identity.ops, op)
+        if pair.against.does(op, kind) and _wanted(kind, plan)
+    ]
+
+
+def _wanted(kind: str, plan: Plan) -> bool:
+    name, _, variant = kind.partition(":")
+    # Sums in another order are near, not equal: cases hold them to a bound.
+    return variant != "simd" and (not plan.types or name in plan.types)

@@ -1,0 +1,132 @@
+"""A search from its first draw to its findings."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, suppress
+from itertools import count
+from pathlib import Path
+
+from conformance.errors import UsageError
+from conformance.run.scratch import scratch_folder, writing_to
+from conformance.search.areas import Area, FileArea, NumberArea, file_ops, number_cells
+from conformance.search.asking import Side
+from conformance.search.clock import Clock, Enough
+from conformance.search.files import FileBench, Pair
+from conformance.search.hit import Hit, Probe
+from conformance.search.hypotheses import require_hypothesis
+from conformance.search.kept import Kept
+from conformance.search.ledger import Ledger, Seen
+from conformance.search.numbers import NumberBench
+from conformance.search.plan import Finding, First, Plan, Say, Searched
+from conformance.search.probe import FileProbe
+from conformance.search.settle import Settler
+
+# Seconds that either side may take for one request: a search meets inputs on which a reader never ends.
+_PATIENCE = 10.0
+
+
+def search(plan: Plan, say: Say) -> Searched:
+    """Search until the plan's budget is spent; ``say`` is told what is found, when it is.
+
+    Raises ConfigurationError where a side cannot be started, UsageError where there is nothing that both do.
+    """
+    require_hypothesis()
+    with ExitStack() as stack:
+        folder = stack.enter_context(scratch_folder())
+        pair = Pair(*(stack.enter_context(Side(manifest, _PATIENCE)) for manifest in (plan.subject, plan.against)))
+        with writing_to(folder):
+            return _Search(plan, pair, folder, say).go()
+
+
+class _Search:
+    def __init__(self, plan: Plan, pair: Pair, folder: Path, say: Say) -> None:
+        self.plan = plan
+        self.pair = pair
+        self.say = say
+        self.clock = Clock(plan.seconds, plan.examples)
+        self.ledger = Ledger()
+        self.files = FileBench(pair, folder)
+        self.numbers = NumberBench(pair, folder)
+        self.settler = Settler(self.files, self.numbers)
+        self.kept = Kept(plan.database, f"{pair.subject.name}/{pair.against.name}")
+        self.first: First | None = None
+
+    def go(self) -> Searched:
+        areas = self._areas()
+        interrupted = False
+        try:
+            with suppress(Enough):
+                self._again()
+                self._draw(areas)
+        except KeyboardInterrupt:
+            interrupted = True
+        searched = self.clock.elapsed - self.clock.shrinking
+        if not interrupted:
+            self._settle()
+        return Searched(
+            findings=tuple(self.ledger.findings.values()),
+            first=self.first,
+            waiting=self.ledger.waiting,
+            examples=self.clock.examples,
+            files=self.files.count,
+            blocks=self.numbers.blocks,
+            seconds=round(searched, 3),
+            shrinking=round(self.clock.shrinking, 3),
+            deaths={side.name: side.deaths for side in self.pair},
+            interrupted=interrupted,
+        )
+
+    def _areas(self) -> list[Area]:
+        ops, cells = file_ops(self.pair, self.plan), number_cells(self.pair, self.plan)
+        areas: list[Area] = []
+        if ops:
+            areas.append(FileArea(self.files, ops, self.clock, self._note))
+        if cells:
+            areas.append(NumberArea(self.numbers, cells, self.clock, self._note))
+        if not areas:
+            asked = ", ".join([*self.plan.ops, *self.plan.types]) or "any op"
+            raise UsageError(
+                f"{self.pair.subject.name} and {self.pair.against.name} have nothing in common to search: {asked}",
+                hint="leave out --op and --type to search all that both do",
+            )
+        return areas
+
+    def _draw(self, areas: list[Area]) -> None:
+        for turn in count():
+            for index, area in enumerate(areas):
+                area.round(self.plan.seed * 2**32 + turn * len(areas) + index, self.clock.left(area.planned))
+                self._settle()
+
+    def _again(self) -> None:
+        """Try what earlier searches found."""
+        for probe in self.kept.probes():
+            for hit in self._ask(probe):
+                self._note(hit)
+
+    def _ask(self, probe: Probe) -> list[Hit]:
+        if isinstance(probe, FileProbe):
+            return self.files.ask([probe])[0]
+        self.numbers.put(probe)
+        return list(self.numbers.take())
+
+    def _note(self, hit: Hit) -> None:
+        seen = Seen(hit, self.clock.examples, self.files.count + self.numbers.blocks, self.clock.elapsed)
+        if self.plan.stop_at_first:
+            if not hit.against and self.first is None:
+                self.first = First(hit.signature, hit.divergence.summary, seen.example, seen.inputs, round(seen.seconds, 3))
+                raise Enough
+            return
+        self.ledger.note(seen)
+
+    def _settle(self) -> None:
+        for seen in self.ledger.pending(lambda: self.clock.may_shrink):
+            with self.clock.shrinks():
+                finding = self.settler.settle(seen)
+            if self.ledger.add(finding):
+                self.kept.keep(finding)
+                self.say(_told(finding))
+
+
+def _told(finding: Finding) -> str:
+    size = f"{finding.nbytes} bytes"
+    return f"found after {finding.seconds:.1f} s: {finding.signature} [{finding.focus}] {size}: {finding.summary}"

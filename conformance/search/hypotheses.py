@@ -1,0 +1,40 @@
+"""Draws of hypothesis, without what a test of a program needs: no database, no deadline, no shrinking of its own.
+
+hypothesis chooses what to try; how a find is made small is this package's matter, since it can put many candidates at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from conformance.errors import ConfigurationError
+
+
+def draw(strategy: Any, put: Callable[[Any], None], *, seed: int, examples: int) -> None:
+    """Call ``put`` with ``examples`` draws of a strategy, the same ones for the same ``seed``; what it raises passes through."""
+    from hypothesis import HealthCheck, Phase, given, settings  # noqa: PLC0415 - an extra
+    from hypothesis import seed as seeded  # noqa: PLC0415 - the same
+
+    @seeded(seed)
+    @settings(
+        max_examples=examples,
+        database=None,
+        deadline=None,
+        phases=(Phase.generate,),
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(strategy)
+    def test(drawn: Any) -> None:
+        put(drawn)
+
+    test()
+
+
+def require_hypothesis() -> None:
+    """Make sure that hypothesis is installed. Raises ConfigurationError that says how to get it."""
+    try:
+        import hypothesis  # noqa: F401, PLC0415 - an extra
+    except ImportError:
+        hint = "pip install 'gguf-conformance[search]'"
+        raise ConfigurationError("a search needs the package hypothesis, which is not installed", hint=hint) from None

@@ -1,0 +1,68 @@
+"""The hits of a search that wait to be made small, and the findings that they became: each kind of divergence once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from conformance.search.hit import Hit
+from conformance.search.plan import Finding
+
+# Hits with one signature but other labels are often the same finding: after so many of them no more are made small.
+_LABELS = 24
+
+
+class Seen(NamedTuple):
+    """A hit, and when it was first seen: after how many draws, inputs and seconds."""
+
+    hit: Hit
+    example: int
+    inputs: int
+    seconds: float
+
+
+class Ledger:
+    """Keeps the first hit of each bucket, and the smallest finding of each key."""
+
+    def __init__(self) -> None:
+        self.findings: dict[tuple[str, str], Finding] = {}
+        self._buckets: set[tuple[str, str]] = set()
+        self._pending: list[Seen] = []
+        self._labels: Counter[str] = Counter()
+
+    def note(self, seen: Seen) -> bool:
+        """Keep a hit if it is of a new bucket; tell whether it was."""
+        bucket = seen.hit.bucket
+        if bucket in self._buckets or self._labels[bucket[0]] >= _LABELS:
+            return False
+        self._buckets.add(bucket)
+        self._labels[bucket[0]] += 1
+        self._pending.append(seen)
+        return True
+
+    def add(self, finding: Finding) -> bool:
+        """Keep a finding; tell whether it is of a new key."""
+        before = self.findings.get(finding.key)
+        if before is None or (finding.nbytes, finding.values) < (before.nbytes, before.values):
+            self.findings[finding.key] = finding if before is None else _dated(finding, before)
+        return before is None
+
+    def pending(self, may: Callable[[], bool]) -> Iterator[Seen]:
+        """Give the hits that wait, and forget them, while there ``may`` be more; those of signatures without a finding first."""
+        while self._pending and may():
+            known = {signature for signature, _ in self.findings}
+            first = min(range(len(self._pending)), key=lambda index: (self._pending[index].hit.signature in known, index))
+            yield self._pending.pop(first)
+
+    @property
+    def waiting(self) -> int:
+        """How many hits wait."""
+        return len(self._pending)
+
+
+def _dated(finding: Finding, before: Finding) -> Finding:
+    """Give a finding the date of an earlier one of its key."""
+    return msgspec.structs.replace(finding, example=before.example, inputs=before.inputs, seconds=before.seconds)

@@ -1,0 +1,101 @@
+"""What is to be searched, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from conformance.subjects.manifest import Manifest
+
+FILE_OPS = ("header", "load", "tensor", "write")
+NUMBER_OPS = ("quantize", "dequantize", "dot", "matvec")
+
+Say = Callable[[str], None]
+
+
+class Plan(NamedTuple):
+    """A search: ``subject`` is held to ``against``, in these ``ops`` and ggml ``types`` (none named: all that both do).
+
+    It ends after ``seconds``, or after ``examples`` draws of hypothesis (each makes many inputs), whichever is given and comes
+    first. With ``examples`` alone the same seed finds the same. ``stop_at_first`` ends at the first divergence, which is
+    then not shrunk. What ``database`` keeps of earlier searches is tried first.
+    """
+
+    subject: Manifest
+    against: Manifest
+    ops: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    seconds: float | None = None
+    examples: int | None = None
+    seed: int = 0
+    stop_at_first: bool = False
+    database: Path | None = None
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """A divergence with the smallest input that shows it.
+
+    ``focus`` is what the input is about, which tells apart findings with one signature. ``case`` is the case's mapping as YAML
+    holds it, without expectations. ``values`` counts elements that are not zero, or pairs and tensors; ``nbytes`` the input's
+    bytes.
+    ``example``, ``inputs`` and ``seconds`` say when it was first seen. ``against`` marks what the measure itself does wrong.
+    ``unstable`` says that fresh processes did not show it again.
+    """
+
+    signature: str
+    focus: str
+    summary: str
+    expected: str
+    found: str
+    op: str
+    type: str
+    case: dict[str, Any]
+    nbytes: int
+    values: int
+    example: int
+    inputs: int
+    seconds: float
+    against: bool = False
+    unstable: bool = False
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What tells it from others."""
+        return self.signature, self.focus
+
+
+class First(msgspec.Struct, frozen=True):
+    """The first divergence of a search that stops there: what, and after how many draws, inputs and seconds."""
+
+    signature: str
+    summary: str
+    example: int
+    inputs: int
+    seconds: float
+
+
+class Searched(msgspec.Struct, frozen=True, kw_only=True):
+    """What a search did: how much was put to both sides, in how many seconds of searching (shrinking apart), and its findings.
+
+    ``first`` is set where it was to stop at the first divergence and there was one; ``waiting`` counts hits that were left as
+    they were, for want of time.
+    """
+
+    findings: tuple[Finding, ...]
+    first: First | None
+    waiting: int
+    examples: int
+    files: int
+    blocks: int
+    seconds: float
+    shrinking: float
+    deaths: dict[str, int]
+    interrupted: bool = False
+
+    @property
+    def divergences(self) -> tuple[Finding, ...]:
+        """The findings that are the subject's."""
+        return tuple(finding for finding in self.findings if not finding.against)

@@ -1,0 +1,131 @@
+"""From a hit to a finding: asked once more by itself, made as small as it can be, and described."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from conformance.cases.build import build
+from conformance.errors import ConfigurationError
+from conformance.search import file_case, number_case
+from conformance.search.files import FileBench
+from conformance.search.hit import Hit
+from conformance.search.ledger import Seen
+from conformance.search.numbers import NumberBench
+from conformance.search.plan import Finding
+from conformance.search.probe import FileProbe, NumberProbe
+from conformance.search.rows import Flags
+from conformance.search.shrink_files import shrink as shrink_file
+from conformance.search.shrink_numbers import shrink as shrink_numbers
+
+# Files of one exchange while shrinking.
+_BATCH = 64
+
+
+class Settler:
+    """Makes hits small by asking both sides again, many candidates at a time."""
+
+    def __init__(self, files: FileBench, numbers: NumberBench) -> None:
+        self.files = files
+        self.numbers = numbers
+
+    def settle(self, seen: Seen) -> Finding:
+        """Give the finding that a hit is; one that does not show again is kept as it was, and marked unstable."""
+        hit = seen.hit
+        if isinstance(hit.probe, FileProbe):
+            return self._file(seen, hit, hit.probe)
+        return self._numbers(seen, hit, hit.probe)
+
+    def _file(self, seen: Seen, hit: Hit, probe: FileProbe) -> Finding:
+        def shows(recipes: Sequence[Mapping[str, Any]]) -> list[bool]:
+            return self._files_show(hit, probe.op, recipes)
+
+        recipe: Mapping[str, Any] = dict(probe.recipe)
+        stable = shows([recipe])[0] or self._alone(lambda: shows([recipe])[0])
+        if stable:
+            recipe = shrink_file(recipe, shows)
+        least = FileProbe(probe.op, build(recipe).data, recipe, probe.label)
+        shown = self._shown(hit, self.files.ask([least])[0]) if stable else hit
+        return _finding(
+            seen,
+            shown._replace(probe=least),
+            focus=file_case.focus(recipe),
+            case=file_case.case_of(recipe, probe.op),
+            nbytes=len(least.data),
+            values=len(recipe.get("kv") or ()) + len(recipe.get("tensors") or ()),
+            unstable=not stable,
+        )
+
+    def _numbers(self, seen: Seen, hit: Hit, probe: NumberProbe) -> Finding:
+        def shows(candidates: NumberProbe) -> Flags:
+            return self.numbers.shows(candidates, hit.signature, against=hit.against)
+
+        stable = bool(shows(probe).any()) or self._alone(lambda: bool(shows(probe).any()))
+        least = shrink_numbers(probe, shows) if stable else probe
+        shown = hit
+        if stable:
+            self.numbers.put(least)
+            shown = self._shown(hit, list(self.numbers.take()))
+        given = [values for values in (least.rows, least.blocks, least.x, least.imatrix) if values is not None]
+        return _finding(
+            seen,
+            shown,
+            focus=f"{least.type} imatrix" if least.imatrix is not None else least.type,
+            case=number_case.case_of(least),
+            nbytes=sum(values.nbytes for values in given),
+            values=sum(int(np.count_nonzero(values)) for values in given),
+            unstable=not stable,
+        )
+
+    def _files_show(self, hit: Hit, op: str, recipes: Sequence[Mapping[str, Any]]) -> list[bool]:
+        shown = [False] * len(recipes)
+        built = [(index, probe) for index, recipe in enumerate(recipes) if (probe := _built(op, recipe))]
+        for start in range(0, len(built), _BATCH):
+            part = built[start : start + _BATCH]
+            for (index, _), hits in zip(part, self.files.ask([probe for _, probe in part]), strict=True):
+                shown[index] = any(_same(hit, other) for other in hits)
+        return shown
+
+    def _alone(self, shows: Any) -> bool:
+        """Tell whether it shows in processes that have done nothing else."""
+        for side in self.files.pair:
+            side.restart()
+        return bool(shows())
+
+    def _shown(self, hit: Hit, hits: Sequence[Hit]) -> Hit:
+        return next((other for other in hits if _same(hit, other)), hit)
+
+
+def _same(hit: Hit, other: Hit) -> bool:
+    return (other.signature, other.against) == (hit.signature, hit.against)
+
+
+def _built(op: Any, recipe: Mapping[str, Any]) -> FileProbe | None:
+    """Build a candidate; None where it cannot be: a patch of a field that the shrinking took away."""
+    try:
+        return FileProbe(op, build(recipe).data, recipe, "")
+    except ConfigurationError:
+        return None
+
+
+def _finding(seen: Seen, hit: Hit, *, focus: str, case: dict[str, Any], nbytes: int, values: int, unstable: bool) -> Finding:
+    divergence = hit.divergence
+    return Finding(
+        signature=hit.signature,
+        focus=focus,
+        summary=divergence.summary,
+        expected=divergence.expected,
+        found=divergence.found,
+        op=divergence.op,
+        type=hit.probe.type if isinstance(hit.probe, NumberProbe) else "-",
+        case=case,
+        nbytes=nbytes,
+        values=values,
+        example=seen.example,
+        inputs=seen.inputs,
+        seconds=round(seen.seconds, 3),
+        against=hit.against,
+        unstable=unstable,
+    )
