@@ -372,6 +372,49 @@ def fetch(select: tuple[str, ...], cases: Path | None) -> int:
     return fetch_command(Options((), select, cases=cases))
 
 
+def _complete_mutant(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Complete names of mutants."""
+    from conformance.mutants.catalogue import load_catalogue
+
+    return [name for name in load_catalogue() if name.startswith(incomplete)]
+
+
+@main.command()
+@click.option("--mutant", "-m", "names", multiple=True, metavar="NAME", shell_complete=_complete_mutant,
+              help="Only this one. May be given several times.")  # fmt: skip
+@click.option("--oracle", type=click.Choice(["live", "golden"]), default="golden", show_default=True,
+              help="live: ask the installed authorities too. golden: recorded answers.")  # fmt: skip
+@click.option("--search/--no-search", default=True, help="Whether search is let loose on each mutant, too.")
+@click.option("--seconds", default=60.0, type=click.FloatRange(0, min_open=True), show_default=True, help="Of search, a mutant.")
+@click.option("--jobs", "-j", type=click.IntRange(1), help="Lanes of processes; default: as many as cores.")
+@click.option("--list", "only_list", is_flag=True, help="Only say what there is.")
+@click.option("--record", is_flag=True, help="Write the matrix to the checkout's record and docs/mutants.md.")
+@_json
+@_color
+@_one_screen
+def mutants(only_list: bool, search: bool, seconds: float, record: bool, as_json: bool, color: str, **options: Any) -> int:
+    """Break the reference on purpose, fault by fault, and see that the corpus notices (docs/mutants.md).
+
+    \b
+    Exit codes: 0 every mutant is killed by the corpus; 1 one lives, which is a hole in it.
+
+    \b
+    Examples:
+      gguf-conformance mutants --no-search
+      gguf-conformance mutants --mutant data-start-at-32 --seconds 20
+      gguf-conformance mutants --list
+    """
+    from conformance.mutants.command import Wanted, list_command, mutants_command
+    from conformance.run.setup import Options
+
+    names = tuple(options["names"])
+    if only_list:
+        return list_command(names, as_json=as_json)
+    _expect_subjects()
+    asked = Options((), oracle=options["oracle"], jobs=options["jobs"])
+    return mutants_command(Wanted(names, asked, seconds if search else 0, record), color, as_json=as_json)
+
+
 @main.group()
 def bench() -> None:
     """Measure how long the reference takes beside llama.cpp."""

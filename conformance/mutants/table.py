@@ -1,0 +1,95 @@
+"""The kill matrix on a terminal, or in a pipe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from conformance.mutants.catalogue import Mutant
+from conformance.mutants.corpus import Put
+from conformance.mutants.matrix import by_suite
+from conformance.report.text import number
+
+if TYPE_CHECKING:
+    from conformance.mutants.searching import Hunt
+
+_GOOD, _BAD, _HEAD = "green", "bold red", "bold"
+
+
+class Judged(NamedTuple):
+    """A mutant, what the corpus made of it, and what a search did, if there was one."""
+
+    mutant: Mutant
+    put: Put
+    hunt: Hunt | None
+
+
+def render(judged: Sequence[Judged], idle: Sequence[str], console: Console) -> None:
+    """Print the matrix, the mutants that live, the cases that killed none by suite, and the sums."""
+    console.print(_matrix(judged))
+    _print_alive(judged, console)
+    _print_idle(judged, idle, console)
+    _print_sums(judged, console)
+
+
+def _matrix(judged: Sequence[Judged]) -> Table:
+    searched = any(one.hunt for one in judged)
+    table = Table(box=box.SIMPLE_HEAD, header_style=_HEAD, pad_edge=False)
+    table.add_column("mutant", overflow="fold", ratio=4)
+    table.add_column("fault", ratio=6)
+    table.add_column("cases", justify="right", no_wrap=True)
+    table.add_column("first", overflow="fold", ratio=5)
+    if searched:
+        table.add_column("search", ratio=3)
+    for one in judged:
+        row = one.put.row
+        cells = [Text(one.mutant.name), Text(one.mutant.fault), _count(one), Text(row.first[0].case if row.first else "-")]
+        table.add_row(*cells, *([_hunted(one.hunt)] if searched else ()))
+    return table
+
+
+def _count(one: Judged) -> Text:
+    return Text(number(one.put.row.kills), style="") if one.put.row.killed else Text("ALIVE", style=_BAD)
+
+
+def _hunted(hunt: Hunt | None) -> Text:
+    if hunt is None:
+        return Text("-")
+    if not hunt.signature:
+        return Text(f"not in {hunt.seconds:.0f} s, {number(hunt.inputs)} inputs", style=_BAD)
+    return Text(f"{hunt.seconds:.1f} s, {number(hunt.examples)} examples, {number(hunt.inputs)} inputs")
+
+
+def _print_alive(judged: Sequence[Judged], console: Console) -> None:
+    for one in judged:
+        if not one.put.row.killed:
+            head = Text.assemble(("ALIVE  ", _BAD), f"{one.mutant.name}: {one.mutant.fault}")
+            console.print(head, soft_wrap=True)
+            asked = " ".join(one.mutant.select)
+            hint = f"no case of {asked} sees it ({one.mutant.source}): add one to cases/, or widen its `select`"
+            console.print(Text(f"       {hint}"), soft_wrap=True)
+
+
+def _print_idle(judged: Sequence[Judged], idle: Sequence[str], console: Console) -> None:
+    asked = len({case for one in judged for case in one.put.asked})
+    console.print(
+        Text(f"\n{number(len(idle))} of {number(asked)} cases killed none of these mutants (--json names them)", style=_HEAD)
+    )
+    suites = by_suite(idle)
+    width = max(map(len, suites), default=0)
+    for suite, count in suites.items():
+        console.print(Text(f"  {suite:<{width}}  {number(count):>5}"), soft_wrap=True)
+
+
+def _print_sums(judged: Sequence[Judged], console: Console) -> None:
+    killed = sum(one.put.row.killed for one in judged)
+    line = f"\n{killed} of {len(judged)} mutants killed by the corpus"
+    hunted = [one.hunt for one in judged if one.hunt]
+    if hunted:
+        line += f", {sum(bool(hunt.signature) for hunt in hunted)} of {len(hunted)} by search"
+    console.print(Text(line, style=_GOOD if killed == len(judged) else _BAD), soft_wrap=True)
