@@ -13,6 +13,7 @@ import msgspec
 
 from conformance.errors import ConfigurationError
 from conformance.judge.divergence import Divergence, HexLine
+from conformance.regular import read_regular
 
 FORMAT = 1
 
@@ -193,20 +194,29 @@ class EventLog:
 def read_events(path: Path) -> Iterator[Event]:
     """Give the events of a stream in order; a last line that was cut in the middle of writing is left out.
 
-    Raises ConfigurationError for a file that cannot be read, or for a whole line that is no event.
+    Raises ConfigurationError for a file that cannot be read, for a whole line that is no event, and for a cut one after the end.
     """
     try:
-        data = path.read_bytes()
+        data = read_regular(path)
     except OSError as problem:
-        raise ConfigurationError(f"cannot read the event stream: {problem.strerror}", where=str(path)) from problem
-    *whole, _cut = data.split(b"\n")
+        said = problem.strerror or str(problem)
+        hint = "give the events.ndjson that `gguf-conformance run` wrote, or its folder"
+        raise ConfigurationError(f"cannot read the event stream: {said}", where=str(path), hint=hint) from problem
+    *whole, cut = data.split(b"\n")
     decoder = msgspec.json.Decoder(Event)
+    event: Event | None = None
     for number, line in enumerate(whole, 1):
         try:
-            yield decoder.decode(line)
+            event = decoder.decode(line)
         except (msgspec.DecodeError, RecursionError) as problem:
             raise ConfigurationError(
                 f"not an event: {problem}",
                 where=f"{path}:{number}",
                 hint="reports are made from the events.ndjson that `gguf-conformance run` writes",
             ) from problem
+        yield event
+    if cut and isinstance(event, RunFinished):
+        hint = "give one run's events at a time"
+        raise ConfigurationError(
+            "the event stream goes on after its run-finished event", where=f"{path}:{len(whole) + 1}", hint=hint
+        )

@@ -10,7 +10,9 @@ from typing import NamedTuple
 import msgspec
 
 from conformance.errors import EXIT_AUTHORITY_MISSING, EXIT_DIVERGENCE, EXIT_HARNESS, EXIT_OK, EXIT_USAGE, ConfigurationError
+from conformance.interrupts import EXIT_INTERRUPTED
 from conformance.judge.divergence import Divergence
+from conformance.report.contradiction import Found, contradiction
 from conformance.report.events import (
     FAILING,
     FORMAT,
@@ -108,6 +110,7 @@ class RunSummary:
         self.by_op: dict[tuple[str, str, str], OpCount] = {}
         self.problems: list[KnownProblem] = []
         self.seen: set[str] = set()
+        self.results: Counter[tuple[str, str]] = Counter()
 
     def add(self, event: Event) -> None:
         """Fold one event in. Raises ConfigurationError where the events do not make one stream."""
@@ -143,6 +146,7 @@ class RunSummary:
 
     def _count(self, result: CaseResult) -> None:
         self.seen.add(result.case)
+        self.results[result.case, result.who] += 1
         tally = self.tallies.setdefault((suite_of(result.case), result.who), Tally())
         tally.add(Tally(1, Counter([result.verdict]), result.counts))
         self._count_agreement(result)
@@ -209,27 +213,27 @@ class RunSummary:
             return f"{label}: {done}, {one_line(self.finished.ended_early)}"
         if len(self.seen) != self.started.cases:
             return f"INCOMPLETE: {done} have a result, though the run says that it finished"
-        return self._contradiction()
+        wrong = contradiction(self._found(), self.finished)
+        return f"INCONSISTENT: {wrong}" if wrong else ""
 
-    def _contradiction(self) -> str:
-        """Hold the closing event against the results: a stream that lost lines, or was edited, adds up to something else."""
-        told = self.finished.verdicts if self.finished else {}
-        for who, verdicts in told.items():
-            here = self.total(who).verdicts
-            for verdict in sorted({*verdicts, *here}):
-                if verdicts.get(verdict, 0) != here[verdict]:
-                    held, said = number(here[verdict]), number(verdicts.get(verdict, 0))
-                    return f"INCONSISTENT: {one_line(who)} has {held} {one_line(verdict)} in the stream, {said} at its end"
-        if self.finished and self.finished.exit_code == EXIT_OK and (self.failed or self.problems):
-            return "INCONSISTENT: the stream holds failures, its end says exit 0"
-        return ""
+    def _found(self) -> Found:
+        totals = {who: self.total(who) for who in dict.fromkeys([*self.participants, *(one.subject for one in self.problems)])}
+        announced = self.started.participants if self.started else ()
+        return Found(
+            self.results,
+            frozenset(one.name for one in announced if one.role == "subject"),
+            {who: total.verdicts for who, total in totals.items()},
+            {who: total.counts for who, total in totals.items()},
+            self.problems,
+        )
 
     @property
     def exit_code(self) -> int:
-        """The run's exit code; EXIT_HARNESS where the stream says none or says 0 and is not whole."""
+        """The run's exit code; EXIT_HARNESS where the stream says none, or one that no run has, or says 0 and is not whole."""
         if self.finished is None or (self.finished.exit_code == EXIT_OK and self.warning):
             return EXIT_HARNESS
-        return self.finished.exit_code
+        code = self.finished.exit_code
+        return code if code in EXIT_MEANINGS or code == EXIT_INTERRUPTED else EXIT_HARNESS
 
     @property
     def exit_meaning(self) -> str:

@@ -10,7 +10,7 @@ from conformance.report.events import Answered
 from conformance.report.text import one_line
 from conformance.report.write import write_reports
 from tests.report.pages import parse, tables
-from tests.report.samples import BYTE, FAILED, FIELD, GREEN, HOSTILE, LIBRARY, finished, result, started
+from tests.report.samples import BYTE, FAILED, FIELD, GREEN, HOSTILE, LIBRARY, ended, finished, result, started
 
 
 def test_the_summary_has_totals_table_and_links_that_lead_somewhere(rich):
@@ -141,9 +141,8 @@ def test_hostile_ids_stay_in_the_folder(hostile):
     ],
 )
 def test_a_note_stays_the_text_it_is(tmp_path, text):
-    write_reports(
-        (started(1), result("a/b", "diverge", spec=text, note=text, divergences=(with_summary(text),)), finished()), tmp_path
-    )
+    one = result("a/b", "diverge", spec=text, note=text, divergences=(with_summary(text),))
+    write_reports((started(1), one, ended([one])), tmp_path)
     page = parse(tmp_path / "cases/a/b.md")
     assert text.strip() in [shown.strip() for shown in page.texts]
     assert f"Note: {text}" in [re.sub(" +", " ", shown) for shown in page.texts] or text.startswith("    ")

@@ -1,10 +1,12 @@
+import os
+
 import msgspec
 import pytest
 
 from conformance.errors import ConfigurationError
 from conformance.report.events import Agreement, Counts, RunFinished, read_events
 from conformance.report.summary import choose, failures_of, key_of, suite_of, summarize
-from tests.report.samples import BYTE, CASES, FAILED, FIELD, GREEN, OTHERS, RICH, finished, result, save, started
+from tests.report.samples import BYTE, CASES, FAILED, FIELD, GREEN, OTHERS, PASSED, RICH, ended, finished, result, save, started
 
 
 def test_tallies_by_suite_and_participant():
@@ -65,6 +67,9 @@ def test_a_run_that_ended_early_says_why():
     assert idle.warning == "NOT VALID: 1 of 1 cases, nothing was judged"
 
 
+AUTHORITY = msgspec.structs.replace(PASSED[1], who="llama.cpp", role="authority")
+
+
 @pytest.mark.parametrize(
     ("events", "warning"),
     [
@@ -77,13 +82,37 @@ def test_a_run_that_ended_early_says_why():
             (started(1), result("a/b", "skip"), finished(0, verdicts={"newreader": {"pass": 1}})),
             "0 pass in the stream, 1 at its end",
         ),
-        ((started(1), result("a/b", "diverge"), finished(0)), "the stream holds failures, its end says exit 0"),
+        (
+            (started(1), result("a/b", "diverge"), ended([result("a/b", "diverge")], 0)),
+            "by what the stream holds the exit code is 1, its end says 0",
+        ),
+        ((*GREEN[:3], ended([PASSED[0]], 0)), "newreader has 2 pass in the stream, 1 at its end"),
+        ((*GREEN[:3], finished(0)), "newreader has 2 pass in the stream, 0 at its end"),
+        (
+            (*GREEN[:3], msgspec.structs.replace(GREEN[3], counts={"newreader": Counts(files=3)})),
+            "newreader has 2 files compared in the stream, 3 at its end",
+        ),
+        ((*GREEN[:3], PASSED[1], ended([*PASSED, PASSED[1]], 0)), "newreader has 2 results of container/alignment/64"),
+        (
+            (*GREEN[:2], AUTHORITY, ended([PASSED[0], AUTHORITY], 0)),
+            "newreader has 0 results of container/alignment/64",
+        ),
     ],
 )
 def test_a_stream_that_lost_lines_is_no_green_run(events, warning):
     summary = summarize(events)
     assert warning in summary.warning
     assert summary.exit_code == 3
+
+
+@pytest.mark.parametrize("code", [-1, 5, 256, 2**40])
+def test_an_exit_code_that_no_run_has_is_none(code):
+    """A shell would take 256 for 0."""
+    assert summarize((*GREEN[:3], ended(PASSED, code))).exit_code == 3
+
+
+def test_an_exit_code_beyond_what_the_stream_holds_is_told():
+    assert "the exit code is 0, its end says 1" in summarize((*GREEN[:3], ended(PASSED, 1))).warning
 
 
 @pytest.mark.parametrize(
@@ -112,6 +141,20 @@ def test_a_cut_last_line_is_left_out_and_the_run_is_truncated(tmp_path):
     assert events == RICH[:-1]
     assert not any(isinstance(event, RunFinished) for event in events)
     assert summarize(events).warning.startswith(f"TRUNCATED: {CASES} of {CASES} cases")
+
+
+def test_what_follows_the_end_is_told_though_it_is_cut(tmp_path):
+    path = save(RICH, tmp_path / "events.ndjson")
+    path.write_bytes(path.read_bytes() + b'{"event":"resu')
+    with pytest.raises(ConfigurationError, match="goes on after its run-finished event") as caught:
+        summarize(read_events(path))
+    assert caught.value.where == f"{path}:{len(RICH) + 1}"
+
+
+def test_a_pipe_is_no_stream(tmp_path):
+    os.mkfifo(tmp_path / "events.ndjson")
+    with pytest.raises(ConfigurationError, match="a named pipe"):
+        summarize(read_events(tmp_path / "events.ndjson"))
 
 
 def test_each_signature_is_shown_before_any_is_shown_twice():

@@ -22,6 +22,7 @@ from tests.report.samples import (
     LIBRARY,
     OTHERS,
     RICH,
+    ended,
     finished,
     hostile_stream,
     result,
@@ -169,7 +170,8 @@ def test_a_failure_shows_its_own_answer_and_no_other(tmp_path):
         Answered("newreader", "header", "reject other", message="mine"),
         Answered("llama.cpp", "header", "reject bad-magic", message="its"),
     )
-    text = shown((started(1), result("a/b", "diverge", answers=answers), finished()))
+    one = result("a/b", "diverge", answers=answers)
+    text = shown((started(1), one, ended([one])))
     assert "answered   header: reject other: mine\n" in text
     assert "its" not in text.split("newreader diverges")[1]
 
