@@ -21,6 +21,7 @@ import yaml
 from conformance.cases.model import Authority
 from conformance.errors import ConfigurationError, UsageError
 from conformance.places import adapters_root
+from conformance.regular import read_regular
 
 FILE_NAME = "adapter.yaml"
 AUTHORITIES_FOLDER = Path(__file__).parent / "authorities"
@@ -143,13 +144,13 @@ class _Document:
 
 def _read(source: Path) -> str:
     try:
-        return source.read_text(encoding="utf-8")
+        return read_regular(source).decode("utf-8")
     except UnicodeDecodeError as error:
         message = f"not YAML: byte {error.start} is not UTF-8"
         raise ConfigurationError(message, where=str(source), hint="Save the file as UTF-8.") from None
     except OSError as error:
         hint = f"A manifest is a file {FILE_NAME}, or a YAML file named in full."
-        raise ConfigurationError(f"cannot read the manifest: {error.strerror}", where=str(source), hint=hint) from None
+        raise ConfigurationError(f"cannot read the manifest: {error.strerror or error}", where=str(source), hint=hint) from None
 
 
 def _first_line(error: Exception) -> str:
@@ -177,11 +178,11 @@ def _read_written(document: _Document) -> _Written:
     for field in msgspec.structs.fields(_Written):
         if field.required and field.name not in data:
             raise document.error(f"the key `{field.name}` is missing", hint=f"Add `{field.name}:`.")
+    _check_texts(document, data, "")  # first: of a lone surrogate msgspec makes an exception of another kind
     try:
         written = msgspec.convert(data, _Written)
     except msgspec.ValidationError as error:
         raise _wrong_value(document, str(error)) from None
-    _check_texts(document, data, "")
     _check_names(document, written)
     return written
 

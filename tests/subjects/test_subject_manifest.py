@@ -1,5 +1,6 @@
 """Manifests: what they may say, and what an author is told who says something else."""
 
+import os
 import sys
 
 import pytest
@@ -103,6 +104,7 @@ WRONG = [
     ('env: {"A=B": x}', 4, "`env`: 'A=B' is no variable's name", "has no `=`"),
     ('env: {"": x}', 4, "`env`: '' is no variable's name", "not empty"),
     ('env: {A: "\\ud800"}', 4, "`env.A`: '\\ud800' holds '\\ud800'", "UTF-8"),
+    ('build: "\\ud800\\udc00"', 4, "`build`: '\\ud800\\udc00' holds '\\ud800'", "UTF-8"),
     ('build: [["a\\0"]]', 4, "`build[0][0]`: 'a\\x00' holds '\\x00'", "without NUL"),
     (f"divergences: {'a' * 5000}", 4, "`divergences`: no file ", "leave the key out"),
     ("limits: {time: .inf}", 4, "`limits.time` is inf", "A limit is a number above 0"),
@@ -121,6 +123,15 @@ def test_a_wrong_manifest_is_told_where_and_how(write, text, line, message, hint
     assert raised.value.where == f"{source}:{line}"
     assert raised.value.message.startswith(message)
     assert hint in raised.value.hint
+
+
+@pytest.mark.parametrize("name", ["adapter.yaml", ""])
+def test_a_pipe_is_no_manifest(tmp_path, name):
+    """It would be waited for without end."""
+    os.mkfifo(tmp_path / "adapter.yaml")
+    with pytest.raises(ConfigurationError, match="it is a named pipe, not a regular file") as raised:
+        load_manifest(tmp_path / name)
+    assert raised.value.where == str(tmp_path / "adapter.yaml")
 
 
 @pytest.mark.parametrize(
