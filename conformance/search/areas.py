@@ -80,8 +80,9 @@ class NumberArea:
         """Draw plans and put their rows."""
         from conformance.search.strategies import number_plans  # noqa: PLC0415 - needs hypothesis
 
-        types = tuple(sorted({kind for _, kind in self.cells}))
-        ops = tuple(sorted({op for op, _ in self.cells}))
+        split = [(op, *kind.partition(":")) for op, kind in self.cells]
+        types = tuple(sorted({name for _, name, _, _ in split}))
+        ops = tuple(sorted({f"{op}{colon}{variant}" for op, _, colon, variant in split}))
         try:
             draw(number_plans(types=types, ops=ops), self._put, seed=seed, examples=examples)
         finally:

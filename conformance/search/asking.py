@@ -18,11 +18,10 @@ class Side:
     ``deaths`` counts how often its process had to be started again.
     """
 
-    def __init__(self, manifest: Manifest, time: float) -> None:
+    def __init__(self, manifest: Manifest) -> None:
         self.manifest = manifest
         self.name = manifest.name
         self.deaths = 0
-        self._time = min(time, manifest.limits.time)
         self._subject = Subject(manifest)
         self._posed: Sequence[Request] = ()
 
@@ -52,14 +51,18 @@ class Side:
         if requests:
             self._subject.pose(requests)
 
-    def collect(self) -> list[Outcome]:
-        """Give one outcome for each request that was posed; what a death left unanswered is asked again of a new process."""
+    def collect(self, time: float | None = None) -> list[Outcome]:
+        """Give one outcome for each request that was posed; what a death left unanswered is asked again of a new process.
+
+        ``time`` (seconds a request) is the manifest's, or less.
+        """
+        limit = self.manifest.limits.time
         outcomes: list[Outcome] = []
         while len(outcomes) < len(self._posed):
             if outcomes:
                 self.deaths += 1
                 self._subject.pose(self._posed[len(outcomes) :])
-            outcomes += [answer.outcome for answer in self._subject.collect(time=self._time)]
+            outcomes += [answer.outcome for answer in self._subject.collect(time=limit if time is None else min(time, limit))]
         return outcomes
 
     def restart(self) -> None:

@@ -21,9 +21,6 @@ from conformance.search.plan import Finding, First, Plan, Say, Searched
 from conformance.search.probe import FileProbe
 from conformance.search.settle import Settler
 
-# Seconds that either side may take for one request: a search meets inputs on which a reader never ends.
-_PATIENCE = 10.0
-
 
 def search(plan: Plan, say: Say) -> Searched:
     """Search until the plan's budget is spent; ``say`` is told what is found, when it is.
@@ -33,7 +30,7 @@ def search(plan: Plan, say: Say) -> Searched:
     require_hypothesis()
     with ExitStack() as stack:
         folder = stack.enter_context(scratch_folder())
-        pair = Pair(*(stack.enter_context(Side(manifest, _PATIENCE)) for manifest in (plan.subject, plan.against)))
+        pair = Pair(*(stack.enter_context(Side(manifest)) for manifest in (plan.subject, plan.against)))
         with writing_to(folder):
             return _Search(plan, pair, folder, say).go()
 

@@ -8,25 +8,28 @@ from typing import NamedTuple
 
 import msgspec
 
+from conformance.cases.walk import walk
 from conformance.errors import ConfigurationError
 from conformance.ggml_types import BY_ID
 from conformance.judge.divergence import Divergence
 from conformance.judge.measure import Given, Measure, differences, failure
 from conformance.judge.numbers import Shape
 from conformance.judge.output import Bytes
-from conformance.outcomes import FAILURES, Ok, Outcome, Protocol
+from conformance.outcomes import FAILURES, Ok, Outcome, Protocol, Reject, Unsupported, outcome_name
 from conformance.run.description import Described, describe_file
 from conformance.run.outputs import take_output
 from conformance.search.asking import Side
 from conformance.search.hit import Hit
 from conformance.search.probe import FileProbe
-from conformance.search.sizes import wrong_size
+from conformance.search.sizes import beyond_size, wrong_size
 from conformance.subjects.protocol import HeaderRequest, LoadRequest, Request, TensorRequest, WriteRequest
 from conformance.values import Header
 
 # Of a file's tensors so many are asked for, and only such as are no larger.
 _TENSORS = 8
 _TENSOR_BYTES = 1 << 20
+# Seconds that either side may take for a file: a search meets some on which a reader never ends.
+_PATIENCE = 10.0
 _READING = ("header", "load", "tensor")
 
 
@@ -83,7 +86,7 @@ class FileBench:
         if put is None:
             return
         read = self._read(put)
-        founds, measures = self.pair.subject.collect(), self.pair.against.collect()
+        founds, measures = (side.collect(_PATIENCE) for side in self.pair)
         self.count += len(put.probes)
         equal: list[tuple[FileProbe, Path, Header]] = []
         for (probe, path), found, expected in zip(read, founds, measures, strict=True):
@@ -105,16 +108,17 @@ class FileBench:
             if isinstance(found, FAILURES) and (failed := failure(op, "-", against.name, found)):
                 yield Hit(probe, failed)
             return
-        if isinstance(expected, Ok) and expected.header and (wrong := wrong_size(expected.header)):
+        measure = Measure(against.name, expected, against.view(op))
+        divergences = differences(op, "-", measure, Given(found, subject.view(op)), None)
+        if divergences and (wrong := _wrapped(probe, found, expected)):
             yield Hit(probe, _contradiction(op, against.name, *wrong), against=True)
             return
-        measure = Measure(against.name, expected, against.view(op))
-        for divergence in differences(op, "-", measure, Given(found, subject.view(op)), None):
+        for divergence in divergences:
             yield Hit(probe, divergence)
 
     def _no_answer(self, probe: FileProbe, op: str, expected: Outcome) -> Iterator[Hit]:
         name = self.pair.against.name
-        if failed := failure(op, "-", name, expected):
+        if not isinstance(expected, Unsupported) and (failed := failure(op, "-", name, expected)):
             yield Hit(probe, failed, against=True)
 
     def _tensors(self, files: Sequence[tuple[FileProbe, Path, Header]]) -> Iterator[Hit]:
@@ -169,7 +173,7 @@ class FileBench:
             outs[-1].unlink(missing_ok=True)
             named.append(_with_out(request, outs[-1]))
         side.pose(named)
-        return [_taken(outcome, out) for outcome, out in zip(side.collect(), outs, strict=True)]
+        return [_taken(outcome, out) for outcome, out in zip(side.collect(_PATIENCE), outs, strict=True)]
 
     def _compared(
         self,
@@ -183,13 +187,63 @@ class FileBench:
         if isinstance(expected, FAILURES):
             yield from self._no_answer(probe, op, expected)
             return
-        measure = Measure(self.pair.against.name, expected, output=expected_bytes)
-        for divergence in differences(op, type_name, measure, Given(found, output=found_bytes), shape):
+        name = self.pair.against.name
+        divergences = differences(
+            op, type_name, Measure(name, expected, output=expected_bytes), Given(found, output=found_bytes), shape
+        )
+        if divergences and op == "write" and expected_bytes is not None and (lost := self._lost(probe, expected_bytes)):
+            yield Hit(probe, _lossy(name, lost), against=True)
+            return
+        for divergence in divergences:
             yield Hit(probe, divergence)
+
+    def _lost(self, probe: FileProbe, written: Bytes) -> str:
+        """Tell how the measure's file, as the measure itself reads it, says other than it was to say; empty where it does not."""
+        against = self.pair.against
+        path = self.folder / "read-back.gguf"
+        path.write_bytes(written.tobytes())
+        against.pose([HeaderRequest(seq=0, path=str(path))])
+        back = against.collect(_PATIENCE)[0]
+        if not isinstance(back, Ok) or back.header is None:
+            return outcome_name(back)
+        said = Measure(against.name, Ok(walk(probe.data).header), against.view("header"))
+        found = [
+            one for one in differences("header", "-", said, Given(back, against.view("header")), None) if _of_what_is_said(one)
+        ]
+        return found[0].summary if found else ""
 
 
 def _reading(probe: FileProbe, path: Path) -> Request:
     return LoadRequest(seq=0, path=str(path)) if probe.op == "load" else HeaderRequest(seq=0, path=str(path))
+
+
+def _wrapped(probe: FileProbe, found: Outcome, expected: Outcome) -> tuple[str, str] | None:
+    """Give where the measure's arithmetic wrapped: it accepts a size that is not the tensor's, or refuses for what comes after.
+
+    That a reader accepts such a file is its own fault, and stays one; that it refuses it for another reason is none.
+    """
+    if isinstance(expected, Ok):
+        return wrong_size(expected.header) if expected.header else None
+    if isinstance(expected, Reject) and isinstance(found, Reject):
+        return beyond_size(walk(probe.data).header)
+    return None
+
+
+def _of_what_is_said(divergence: Divergence) -> bool:
+    """Tell a difference in what a file says from one in how it is laid out, which its writer chooses."""
+    path = (divergence.field or "").rpartition(".")[2]
+    return path not in {"version", "alignment", "data_offset", "offset"}
+
+
+def _lossy(name: str, lost: str) -> Divergence:
+    return Divergence(
+        signature="write:-:contradiction:read-back",
+        op="write",
+        authority=name,
+        summary=f"what {name} writes it does not read back: {lost}",
+        expected="a file that says what was to be written",
+        found=lost,
+    )
 
 
 def _with_out(request: TensorRequest | WriteRequest, out: Path) -> Request:
@@ -208,7 +262,7 @@ def _contradiction(op: str, name: str, path: str, problem: str) -> Divergence:
         signature=f"{op}:-:contradiction:tensors[*].nbytes",
         op=op,
         authority=name,
-        summary=f"{name} accepts {path.partition('.')[0]} with {problem}: its arithmetic wrapped",
+        summary=f"{name} goes on behind {path.partition('.')[0]} with {problem}: its arithmetic wrapped",
         expected="a size that the shape needs, or a refusal",
         found=problem,
         field=path,

@@ -122,7 +122,10 @@ class NumberBench:
             yield hit._replace(probe=rows_of(probe, rows[:_KEPT_ROWS]))
 
     def _inputs(self, probe: NumberProbe) -> dict[str, Path]:
-        given = {"rows": probe.rows, "blocks": probe.blocks, "x": probe.x, "imatrix": probe.imatrix}
+        x = probe.x
+        if x is not None and probe.op == "dot" and len(x) == 1:
+            x = np.broadcast_to(x, (probe.n, probe.cols))
+        given = {"rows": probe.rows, "blocks": probe.blocks, "x": x, "imatrix": probe.imatrix}
         paths = {}
         for name, values in given.items():
             if values is not None:

@@ -54,7 +54,7 @@ def test_an_answer_that_nobody_asked_for_is_found_before_the_next_requests(make)
 def test_a_side_asks_again_what_a_death_left_unanswered(make):
     script = 'serve(lambda request, sound: os._exit(3) if request["path"] == "bad" else say(sound))'
     asked = ["good", "bad", "good", "bad", "bad", "good"]
-    with Side(make(PREAMBLE + script), time=20) as side:
+    with Side(make(PREAMBLE + script)) as side:
         side.pose([header(path) for path in asked])
         outcomes = side.collect()
         assert [isinstance(outcome, Ok) for outcome in outcomes] == [path == "good" for path in asked]
