@@ -76,5 +76,5 @@ IMATRIX_FAMILIES: dict[str, Callable[[Draws, int], Floats]] = {
     "negative": _negative,
     "specials": _specials,
 }
-TAME_IMATRIX = ("ones", "positive")
+TAME_IMATRIX = ("ones", "positive", "some_zero", "one_big", "zero", "tiny")
 """Families that every quantizer of ggml has an answer for."""

@@ -10,7 +10,7 @@ from conformance.search.block_families import make_blocks
 from conformance.search.draws import Draws
 from conformance.search.imatrix_families import TAME_IMATRIX, make_imatrix
 from conformance.search.probe import Floats, NumberOp, NumberProbe
-from conformance.search.row_families import TAME, TAME_EXPONENTS, RowRecipe, make_rows
+from conformance.search.row_families import TAME, TAME_EXPONENTS, WITHOUT_GAPS, RowRecipe, make_rows
 
 MAX_ELEMENTS = 2**20
 MAX_ROWS = 2**20
@@ -55,7 +55,7 @@ class NumberPlan(msgspec.Struct, frozen=True, kw_only=True):
         if self.type not in SEARCHED and not self.variant:
             return True
         low, high = TAME_EXPONENTS
-        ordinary = self.row.family in TAME and low <= self.row.low and self.row.high <= high
+        ordinary = self.row.family in (WITHOUT_GAPS if self.variant else TAME) and low <= self.row.low and self.row.high <= high
         return ordinary and self.imatrix in (None, *TAME_IMATRIX)
 
     def expand(self, max_elements: int = MAX_ELEMENTS) -> NumberProbe:

@@ -18,7 +18,7 @@ from conformance.search.imatrix_families import IMATRIX_FAMILIES, TAME_IMATRIX, 
 from conformance.search.number_plans import MAX_ROWS, NumberPlan
 from conformance.search.probe import Blocks, Floats, NumberProbe
 from conformance.search.probe_rows import stack
-from conformance.search.row_families import FAMILIES, FINITE, TAME, RowRecipe, make_rows
+from conformance.search.row_families import FAMILIES, FINITE, TAME, WITHOUT_GAPS, RowRecipe, make_rows
 
 _SEEDS = st.integers(0, 2**64 - 1)
 # Blocks a row: one, odd numbers, powers of two; for types of one element a block, row lengths beside those of vectors.
@@ -28,8 +28,8 @@ _ROW_LENGTHS = (1, 3, 8, 31, 32, 33, 255, 256, 257, 1000)
 _SHARES = {"quantize": 3, "quantize:ref": 3, "dequantize": 2, "dot": 1, "matvec": 1}
 _WIDTHS = (16, 32, 64, 256)
 # Ranges of exponents that mean something: ordinary weights, what f16 scales can say, what float32 can.
-_RANGES = ((-4, 4), (-8, 8), (0, 0), (-12, -2), (-30, 20), (-126, 60), (-149, -100), (100, 127), (-149, 127))
-_TAME_RANGES = _RANGES[:3]
+_TAME_RANGES = ((-4, 4), (-8, 8), (0, 0))
+_RANGES = (*_TAME_RANGES, *_TAME_RANGES, (-12, -2), (-30, 20), (-126, 60), (-149, -100), (100, 127), (-149, 127))
 # Where every seventh plan or so has what is not finite, the others are not lost to NaN.
 _ANY_ROWS = (*FINITE, *FINITE, *FAMILIES)
 _X_ROWS = ("bell", "exponents", "ties", "straddle", "uneven", "outlier", "gaps", "zeros", "scales", "huge", "any", "specials")
@@ -80,11 +80,14 @@ def _rows() -> st.SearchStrategy[int]:
 
 
 @st.composite
-def row_recipes(draw: st.DrawFn, families: tuple[str, ...] = _ANY_ROWS, *, tame: bool = False) -> RowRecipe:
+def _row_recipes(draw: st.DrawFn, families: tuple[str, ...], ranges: tuple[tuple[int, int], ...] = _RANGES) -> RowRecipe:
     """Draw what makes float rows: a family, the exponents of its numbers, the width of its sub-blocks."""
-    low, high = draw(st.sampled_from(_TAME_RANGES if tame else (*_TAME_RANGES, *_RANGES)))
-    family = draw(st.sampled_from([name for name in families if name in TAME] if tame else families))
-    return RowRecipe(family, low, high, draw(st.sampled_from(_WIDTHS)))
+    low, high = draw(st.sampled_from(ranges))
+    return RowRecipe(draw(st.sampled_from(families)), low, high, draw(st.sampled_from(_WIDTHS)))
+
+
+def _quantized_rows(*, tame: bool, families: tuple[str, ...] = TAME) -> st.SearchStrategy[RowRecipe]:
+    return _row_recipes(families, _TAME_RANGES) if tame else _row_recipes(_ANY_ROWS)
 
 
 @st.composite
@@ -94,7 +97,7 @@ def _quantize(draw: st.DrawFn, name: str, tame: bool | None) -> NumberPlan:
     if takes_imatrix(name):
         families = st.sampled_from(TAME_IMATRIX if spared else tuple(IMATRIX_FAMILIES))
         imatrix = families if name in NEEDING else st.none() | families
-    row = draw(row_recipes(tame=spared))
+    row = draw(_quantized_rows(tame=spared))
     return NumberPlan(
         op="quantize", type=name, cols=draw(_cols(name)), rows=draw(_rows()), seed=draw(_SEEDS), row=row, imatrix=draw(imatrix)
     )
@@ -103,7 +106,7 @@ def _quantize(draw: st.DrawFn, name: str, tame: bool | None) -> NumberPlan:
 @st.composite
 def _reference(draw: st.DrawFn, name: str, tame: bool | None) -> NumberPlan:
     """Of IQ4_NL by default without blocks of zeros, whose codes are those of the block before (docs/block-rules.md, N4)."""
-    row = draw(row_recipes(tame=name == "IQ4_NL" if tame is None else tame))
+    row = draw(_quantized_rows(tame=name == "IQ4_NL" if tame is None else tame, families=WITHOUT_GAPS))
     return NumberPlan(
         op="quantize", type=name, cols=draw(_cols(name)), rows=draw(_rows()), seed=draw(_SEEDS), row=row, variant="ref"
     )
@@ -118,7 +121,7 @@ def _dequantize(draw: st.DrawFn, name: str, _tame: bool | None) -> NumberPlan:
 @st.composite
 def _dot(draw: st.DrawFn, name: str, _tame: bool | None) -> NumberPlan:
     family = draw(st.sampled_from(("sane", "unit", *BLOCK_FAMILIES)))
-    row = draw(row_recipes(_X_ROWS))
+    row = draw(_row_recipes(_X_ROWS))
     cols, rows, seed, one_x = draw(_cols(name)), draw(_rows()), draw(_SEEDS), draw(st.booleans())
     return NumberPlan(op="dot", type=name, cols=cols, rows=rows, seed=seed, row=row, blocks=family, one_x=one_x)
 
@@ -126,7 +129,7 @@ def _dot(draw: st.DrawFn, name: str, _tame: bool | None) -> NumberPlan:
 @st.composite
 def _matvec(draw: st.DrawFn, name: str, _tame: bool | None) -> NumberPlan:
     family = draw(st.sampled_from(("sane", "unit", *BLOCK_FAMILIES)))
-    row = draw(row_recipes(_X_ROWS))
+    row = draw(_row_recipes(_X_ROWS))
     return NumberPlan(op="matvec", type=name, cols=draw(_cols(name)), rows=draw(_rows()), seed=draw(_SEEDS), row=row, blocks=family)
 
 
@@ -142,7 +145,7 @@ _PLANNERS = {
 @st.composite
 def _float_rows(draw: st.DrawFn, name: str, max_rows: int, tame: bool) -> Floats:
     n, cols = draw(st.integers(1, max_rows)), draw(_cols(name))
-    rows = make_rows(draw(row_recipes(tame=tame)), name, n, cols, Draws(draw(_SEEDS)))
+    rows = make_rows(draw(_quantized_rows(tame=tame)), name, n, cols, Draws(draw(_SEEDS)))
     # Hypothesis cannot make the numbers themselves simpler, but it can take away: fewer bits, fewer elements.
     if not draw(st.integers(0, 7)):
         mask = np.uint32(0xFFFFFFFF << (23 - draw(st.integers(0, 23))) & 0xFFFFFFFF)

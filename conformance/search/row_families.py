@@ -256,11 +256,10 @@ def _specials(draws: Draws, shape: _Shape) -> Floats:
 
 
 def _mixed(draws: Draws, shape: _Shape) -> Floats:
-    """Rows of all tame families in turn: what a row leaves behind meets a row of another kind."""
-    names = [name for name in TAME if name != "mixed"]
+    """Rows of all plain families in turn: what a row leaves behind meets a row of another kind."""
     rows = np.empty((shape.n, shape.cols), dtype=np.float32)
-    for start, name in enumerate(names):
-        part = rows[start :: len(names)]
+    for start, name in enumerate(_PLAIN):
+        part = rows[start :: len(_PLAIN)]
         if len(part):
             part[:] = FAMILIES[name](draws, shape._replace(n=len(part))).reshape(part.shape)
     return rows
@@ -286,7 +285,10 @@ FAMILIES: dict[str, Callable[[Draws, _Shape], Floats]] = {
     "specials": _specials,
     "mixed": _mixed,
 }
-TAME = ("bell", "exponents", "ties", "straddle", "outlier", "uneven", "constant", "nearly", "ramp", "mixed")
+_PLAIN = ("bell", "exponents", "ties", "straddle", "outlier", "uneven", "constant", "nearly", "ramp")
+WITHOUT_GAPS = (*_PLAIN, "mixed")
+"""Families of which every block has numbers of ordinary size, with exponents of -8 to 8."""
+TAME = (*WITHOUT_GAPS, "gaps", "sparse", "zeros", "scales", "midpoints")
 """Families that every quantizer of ggml has an answer for, with exponents of -8 to 8 (docs/block-rules.md, N10 and P6)."""
 TAME_EXPONENTS = (-8, 8)
 FINITE = tuple(name for name in FAMILIES if name != "specials")
