@@ -1,0 +1,100 @@
+"""Shrinking of files: the smallest recipe that still shows a divergence, in bytes, in edits and in numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import chain, islice
+from typing import Any
+
+import msgspec
+
+from conformance.errors import ConfigurationError
+from conformance.search.file_coupled import extent, followed, is_coupled
+from conformance.search.file_documents import Recipe
+from conformance.search.file_measure import Measure, measured, too_large
+from conformance.search.file_simpler import absorbed, plainer, shorter_texts, smaller_numbers
+from conformance.search.file_smaller import afresh, fewer_parts, less_edited, shorter
+from conformance.search.file_spots import plain_recipe
+
+Shows = Callable[[Sequence[Mapping[str, Any]]], Sequence[bool]]
+
+# Candidates of one exchange, and exchanges in all: an ordinary file takes some twenty.
+CANDIDATES = 200
+ROUNDS = 500
+
+
+def shrink(recipe: Mapping[str, Any], shows: Shows, *, rounds: int = ROUNDS) -> Recipe:
+    """Give the smallest recipe found that ``shows`` what ``recipe`` shows; itself, in plain mappings, if none is smaller.
+
+    ``shows`` is given some 200 candidates at a time, all of which build, and tells for each whether it still shows it. What is
+    smaller has fewer bytes; of as many bytes, fewer patches; of as many of those, fewer parts, smaller numbers and plainer
+    texts. It ends where nothing that is left out or made simpler still shows it, or after ``rounds`` exchanges. The same
+    answers give the same result. Raises ConfigurationError where ``recipe`` does not build.
+    """
+    shrinker = _Shrinker(plain_recipe(recipe), shows, rounds)
+    while shrinker.passed():
+        pass
+    return shrinker.best
+
+
+def _less(recipe: Recipe, _size: int) -> Iterator[Recipe]:
+    return chain(less_edited(recipe), afresh(recipe), fewer_parts(recipe), absorbed(recipe))
+
+
+def _plainer(recipe: Recipe, _size: int) -> Iterator[Recipe]:
+    return chain(plainer(recipe), shorter_texts(recipe))
+
+
+def _numbers(recipe: Recipe, _size: int) -> Iterator[Recipe]:
+    return smaller_numbers(recipe)
+
+
+_STAGES: tuple[Callable[[Recipe, int], Iterator[Recipe]], ...] = (_less, shorter, _plainer, _numbers)
+
+
+class _Shrinker:
+    """The smallest recipe so far, and what was tried: nothing is put to ``shows`` twice."""
+
+    def __init__(self, recipe: Recipe, shows: Shows, rounds: int) -> None:
+        self.best = recipe
+        self.shows = shows
+        self.rounds = rounds
+        self.tried: set[bytes] = set()
+        self.measure = measured(recipe)
+
+    def passed(self) -> bool:
+        """Go through all stages, each until nothing in it helps; tell whether anything did."""
+        before = self.measure
+        for stage in _STAGES:
+            while self.rounds > 0 and self._improved(stage):
+                pass
+        return self.rounds > 0 and self.measure < before
+
+    def _improved(self, stage: Callable[[Recipe, int], Iterator[Recipe]]) -> bool:
+        candidates = self._smaller(stage(self.best, self.measure.nbytes))
+        while self.rounds > 0 and (batch := list(islice(candidates, CANDIDATES))):
+            self.rounds -= 1
+            answers = self.shows([recipe for _, recipe in batch])
+            showing = [each for each, shown in zip(batch, answers, strict=True) if shown]
+            if showing:
+                self.measure, self.best = min(showing, key=lambda each: each[0])
+                return True
+        return False
+
+    def _smaller(self, candidates: Iterator[Recipe]) -> Iterator[tuple[Measure, Recipe]]:
+        """Give those that were not tried yet, build, and are smaller; where a cut or a length has to follow, also as it does."""
+        sizes = extent(self.best, self.measure.nbytes) if is_coupled(self.best) else None
+        for candidate in candidates:
+            with suppress(ConfigurationError):  # what is patched may be gone, or no longer be of this size
+                yield from self._new(candidate)
+                if sizes and is_coupled(candidate) and not too_large(candidate):
+                    for recipe in followed(candidate, self.best, sizes):
+                        yield from self._new(recipe)
+
+    def _new(self, recipe: Recipe) -> Iterator[tuple[Measure, Recipe]]:
+        key = msgspec.json.encode(recipe)
+        if key not in self.tried:
+            self.tried.add(key)
+            if not too_large(recipe) and (measure := measured(recipe)) < self.measure:
+                yield measure, recipe
