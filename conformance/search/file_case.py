@@ -27,11 +27,20 @@ def case_of(recipe: Mapping[str, Any], op: FileOp, **about: Any) -> dict[str, An
     """Give a case's mapping (docs/cases.md) that asks ``op`` of the file that ``recipe`` builds, byte for byte.
 
     ``about`` are keys beside it (``note``, ``spec``, ``expect``, ``covers``): without ``expect`` it is to be added before the case
-    loads. Texts are written so that YAML shows each of their bytes.
+    loads. All scalars are text, as a loaded case has them; keys, names and strings are written so that each of their bytes shows.
     """
-    made = _shown(plain_recipe(recipe))
+    made = _as_text(_shown(plain_recipe(recipe)))
     source = {"bytes": made["bytes"]} if "bytes" in made else {"build": made}
     return {**source, "ask": [op], **about}
+
+
+def _as_text(tree: Any) -> Any:
+    """Write numbers and yes or no as a case file holds them: as text, which the grammar reads."""
+    if isinstance(tree, dict):
+        return {key: _as_text(value) for key, value in tree.items()}
+    if isinstance(tree, list):
+        return [_as_text(item) for item in tree]
+    return str(tree).lower() if isinstance(tree, bool) else str(tree)
 
 
 def _shown(recipe: Recipe) -> Recipe:
