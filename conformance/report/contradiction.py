@@ -38,9 +38,9 @@ def _all(found: Found, told: RunFinished) -> Iterator[str]:
         for verdict in sorted({*there, *here}):
             yield from _unequal(who, verdict, here[verdict], there.get(verdict, 0))
     for who in dict.fromkeys([*told.counts, *found.counts]):
-        here, there = (msgspec.structs.asdict(counts.get(who, Counts())) for counts in (found.counts, told.counts))
-        for unit in here:
-            yield from _unequal(who, f"{unit} compared", here[unit], there[unit])
+        amounts, said = (msgspec.structs.asdict(counts.get(who, Counts())) for counts in (found.counts, told.counts))
+        for unit, amount in amounts.items():
+            yield from _unequal(who, f"{unit} compared", amount, said[unit])
     due = _due_code(found)
     if told.exit_code != due:
         yield f"by what the stream holds the exit code is {due}, its end says {told.exit_code}"

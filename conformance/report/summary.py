@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from conformance.errors import EXIT_AUTHORITY_MISSING, EXIT_DIVERGENCE, EXIT_HARNESS, EXIT_OK, EXIT_USAGE, ConfigurationError
+from conformance.errors import EXIT_AUTHORITY_MISSING, EXIT_DIVERGENCE, EXIT_HARNESS, EXIT_OK, ConfigurationError
 from conformance.interrupts import EXIT_INTERRUPTED
 from conformance.judge.divergence import Divergence
 from conformance.report.contradiction import Found, contradiction
@@ -30,10 +30,11 @@ from conformance.report.text import number, one_line
 EXIT_MEANINGS = {
     EXIT_OK: "all as expected",
     EXIT_DIVERGENCE: "a divergence, a stale entry or drift",
-    EXIT_USAGE: "wrong usage",
     EXIT_HARNESS: "the harness or its configuration failed, or the run is incomplete",
     EXIT_AUTHORITY_MISSING: "an authority is missing",
 }
+# What a run that began can end with: wrong usage is found before.
+_ENDS = frozenset({EXIT_OK, EXIT_DIVERGENCE, EXIT_HARNESS, EXIT_AUTHORITY_MISSING, EXIT_INTERRUPTED})
 
 
 @dataclass
@@ -232,8 +233,7 @@ class RunSummary:
         """The run's exit code; EXIT_HARNESS where the stream says none, or one that no run has, or says 0 and is not whole."""
         if self.finished is None or (self.finished.exit_code == EXIT_OK and self.warning):
             return EXIT_HARNESS
-        code = self.finished.exit_code
-        return code if code in EXIT_MEANINGS or code == EXIT_INTERRUPTED else EXIT_HARNESS
+        return self.finished.exit_code if self.finished.exit_code in _ENDS else EXIT_HARNESS
 
     @property
     def exit_meaning(self) -> str:

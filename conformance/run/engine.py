@@ -63,9 +63,10 @@ class RunPlan(NamedTuple):
         return bool(self.authorities)
 
 
-def run(plan: RunPlan, sink: Sink) -> int:
+def run(plan: RunPlan, sink: Sink, lane: Callable[[RunPlan, Path], Lane] | None = None) -> int:
     """Run the plan, give each event to ``sink`` in this thread, and return the exit code.
 
+    ``lane`` makes a lane that has its temporary files in a folder; by default one with processes of its own (``make_lane``).
     Raises ConfigurationError, or Interrupted, before the first event where the plan cannot be run at all. A ConfigurationError that
     comes up during the run ends it after the closing event; so does a signal, and EXIT_INTERRUPTED is returned.
     """
@@ -74,7 +75,7 @@ def run(plan: RunPlan, sink: Sink) -> int:
     ledgers = {manifest.name: KnownLedger(load_known(manifest.divergences)) for manifest in plan.subjects}
     crew = Crew()
     with signals_to(crew.interrupt), scratch_folder() as work:
-        crew.lanes = [make_lane(plan, work) for _ in range(max(1, min(plan.jobs, len(plan.cases))))]
+        crew.lanes = [(lane or make_lane)(plan, work) for _ in range(max(1, min(plan.jobs, len(plan.cases))))]
         try:
             return _Run(plan, sink, ledgers, crew).go()
         finally:

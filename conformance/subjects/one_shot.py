@@ -20,7 +20,7 @@ _OK, _REJECT = "exit 0", "exit 1"
 _REJECTS = msgspec.json.Decoder(Rejected)
 
 
-class _Run(NamedTuple):
+class FinishedRun(NamedTuple):
     """One finished process: ``broken`` if it did anything but exit with 0 or 1 within its limits."""
 
     broken: Outcome | None
@@ -75,18 +75,18 @@ class OneShot:
     def close(self) -> None:
         """Do nothing: no process outlives its request."""
 
-    def _run(self, words: Sequence[str], bounds: Bounds) -> _Run:
+    def _run(self, words: Sequence[str], bounds: Bounds) -> FinishedRun:
         child = self._child = begin(self._manifest, (*self._manifest.command, *words))
         try:
             child.close_stdin()
             watch = Watch(child, bounds.time, bounds.memory)
             broken = watch.until(child.stopped) or (None if child.how in (_OK, _REJECT) and not child.full else fault(child))
-            return _Run(broken, child.how, child.output, child.stderr_tail, watch.elapsed, watch.peak)
+            return FinishedRun(broken, child.how, child.output, child.stderr_tail, watch.elapsed, watch.peak)
         finally:
             self._child = None
             child.kill()
 
-    def _unanswered(self, run: _Run, op: str) -> Outcome | None:
+    def _unanswered(self, run: FinishedRun, op: str) -> Outcome | None:
         """Give what the process did instead of an ``ok``, or None if it exited with 0 and gave one."""
         if run.how == _REJECT:
             return _reject(run)
@@ -97,7 +97,7 @@ class OneShot:
         return Protocol(f"schema: {problem}", excerpt(run.output)) if problem else None
 
 
-def _reject(run: _Run) -> Outcome:
+def _reject(run: FinishedRun) -> Outcome:
     """Read a refusal. Exit status 1 without the JSON of one is a death: many runtimes exit so on an error of their own."""
     try:
         return read_reject(_REJECTS.decode(run.output), run.output)

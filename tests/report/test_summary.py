@@ -105,7 +105,7 @@ def test_a_stream_that_lost_lines_is_no_green_run(events, warning):
     assert summary.exit_code == 3
 
 
-@pytest.mark.parametrize("code", [-1, 5, 256, 2**40])
+@pytest.mark.parametrize("code", [-1, 2, 5, 256, 2**40])
 def test_an_exit_code_that_no_run_has_is_none(code):
     """A shell would take 256 for 0."""
     assert summarize((*GREEN[:3], ended(PASSED, code))).exit_code == 3

@@ -1,0 +1,44 @@
+"""Divergences files: entries for what the faulty subject shows, some right, some not, with things made wrong in them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from conformance.search.harness.odd import YAML_RAW, edited, mangled, written
+from conformance.search.harness.oracles.known import signatures
+from conformance.search.harness.trees import Pairs, Tree
+
+_KEYS = ("divergences", "pattern", "signature", "kind", "reason", "link")
+_SOUND = ("**", "own/**", "own/small", "own/small/*", "own/small/plain", "own/small/plain/", "?", "*")
+_PATTERNS = (*_SOUND, "nothing", "", "[", "***", "**/", "\\", "(", "a" * 200)
+
+
+def documents() -> st.SearchStrategy[bytes]:
+    """Give files as bytes."""
+    return st.one_of(
+        written(_made()),
+        written(_made().flatmap(lambda tree: edited(tree, YAML_RAW, _KEYS))),
+        written(_made()).flatmap(mangled),
+    )
+
+
+@st.composite
+def _entry(draw: Any) -> Tree:
+    case, signature = draw(st.sampled_from(signatures()))
+    pattern = draw(st.one_of(st.just(case), st.sampled_from(_PATTERNS)))
+    shown = draw(
+        st.one_of(
+            st.just(signature),
+            st.sampled_from(["", ":", ":::", "header:-:value:x", "x", "tensor:Q8_0:digest:blocks"]),
+            st.text(max_size=4),
+        )
+    )
+    kind = draw(st.sampled_from(["bug", "policy", "limit", "bug", "other"]))
+    pairs = [("pattern", pattern), ("signature", shown), ("kind", kind), ("reason", draw(st.text(max_size=6)))]
+    return Pairs([*pairs, ("link", draw(st.text(max_size=6)))] if draw(st.booleans()) else pairs)
+
+
+def _made() -> st.SearchStrategy[Tree]:
+    return st.lists(_entry(), max_size=4).map(lambda entries: Pairs([("divergences", entries)]))
