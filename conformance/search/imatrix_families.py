@@ -26,7 +26,7 @@ def _ones(_draws: Draws, cols: int) -> Floats:
 
 def _some_zero(draws: Draws, cols: int) -> Floats:
     """About every fourth is zero, and one whole run of 32."""
-    numbers = _positive(draws, cols) * (draws.octets(cols) & 3 != 0)
+    numbers: Floats = _positive(draws, cols) * (draws.octets(cols) & 3 != 0)
     start = int(draws.below(max(1, cols // 32), 1)[0]) * 32
     numbers[start : start + 32] = 0
     return numbers

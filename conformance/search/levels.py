@@ -12,20 +12,36 @@ import numpy as np
 import numpy.typing as npt
 
 
+class Format(NamedTuple):
+    """A float format: ``digits`` of significand after the point, the exponents ``low`` to ``high`` that are worth trying.
+
+    ``least``: the exponent of the distance between two subnormals; one below all others where there are none.
+    """
+
+    digits: int
+    least: int
+    low: int
+    high: int
+
+
+# From half the least subnormal to what overflows.
+HALF = Format(10, -24, -25, 15)
+_UE4M3 = Format(3, -9, -10, 8)
+_E8M0 = Format(0, -127, -127, 124)
+
+
 class Levels(NamedTuple):
     """``levels``: ascending multiples of the scale; ``width``: elements that share a scale.
 
-    ``affine``: a minimum is added. ``fine``: the sub-block's scale is itself up to so many times the stored one. ``digits``: bits
-    of the stored scale's significand after the point, ``low`` and ``high`` its least and greatest exponent.
+    ``affine``: a minimum is added. ``fine``: the sub-block's scale is itself up to so many times the stored one.
+    ``stored``: the format of that.
     """
 
     levels: tuple[float, ...]
     width: int
     affine: bool = False
     fine: int = 1
-    digits: int = 10
-    low: int = -25
-    high: int = 15
+    stored: Format = HALF
 
     @property
     def midpoints(self) -> npt.NDArray[np.float32]:
@@ -75,6 +91,6 @@ LEVELS: dict[str, Levels] = {
     "IQ1_M": Levels(_IQ1, 16, fine=15),
     "TQ1_0": Levels(_integers(-1, 1), 256),
     "TQ2_0": Levels(_integers(-1, 1), 256),
-    "MXFP4": Levels(_FP4, 32, digits=0, low=-127, high=124),
-    "NVFP4": Levels(_FP4, 16, digits=3, low=-10, high=8),
+    "MXFP4": Levels(_FP4, 32, stored=_E8M0),
+    "NVFP4": Levels(_FP4, 16, stored=_UE4M3),
 }

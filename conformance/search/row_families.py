@@ -6,14 +6,16 @@ A family takes (draws, number of rows, cols, recipe, type) and gives float32 of 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from conformance.cases.float_recipe import SIGNIFICANDS
-from conformance.search.draws import Draws
-from conformance.search.levels import LEVELS, Levels
+from conformance.search.draws import Draws, Words
+from conformance.search.levels import HALF, LEVELS, Format, Levels
 from conformance.search.probe import Floats
 
 _PAD = 256
@@ -59,6 +61,16 @@ def make_rows(recipe: RowRecipe, kind: str, n: int, cols: int, draws: Draws) -> 
     return np.ascontiguousarray(rows[:, :cols], dtype=np.float32)
 
 
+def _floats(bits: Words | npt.NDArray[np.int32]) -> Floats:
+    numbers: Floats = bits.view(np.float32)
+    return numbers
+
+
+def _signs(draws: Draws, *shape: int) -> Floats:
+    """Give 1 or -1."""
+    return _floats(draws.words(*shape) & _SIGN | np.uint32(0x3F800000))
+
+
 def _unit_bell(draws: Draws, *shape: int) -> Floats:
     """Give numbers within (-1, 1), the small ones more often: a sum of two 16-bit fields, exact."""
     fields = draws.words(*shape).view(np.int16)
@@ -80,7 +92,7 @@ def _exponents(draws: Draws, shape: _Shape) -> Floats:
     significands = np.array(SIGNIFICANDS, dtype=np.uint32)[(words >> np.uint32(27)) & np.uint32(15)]
     fields = ((words & np.uint32(0xFFFF)) * np.uint32(high - low + 1) >> np.uint32(16)) + np.uint32(low)
     fields[::2] = fields[::2, :1]
-    return (words & _SIGN | fields << np.uint32(23) | significands).view(np.float32)
+    return _floats(words & _SIGN | fields << np.uint32(23) | significands)
 
 
 def _ties(draws: Draws, shape: _Shape) -> Floats:
@@ -95,7 +107,7 @@ def _ties(draws: Draws, shape: _Shape) -> Floats:
     _put(numbers, draws, np.float32(levels.extreme))
     if levels.affine:
         _put(numbers, draws, np.float32(levels.levels[0]))
-    signs = np.where(draws.words(n, parts, 1) & np.uint32(1), np.float32(1), np.float32(-1))
+    signs = _signs(draws, n, parts, 1)
     return (numbers + shift) * (signs * draws.sizes(shape.recipe.low, shape.recipe.high, n, parts, 1))
 
 
@@ -116,7 +128,7 @@ def _moved(numbers: Floats, draws: Draws) -> Floats:
     steps = (draws.octets(*bits.shape) % np.uint8(5)).astype(np.uint32) - np.uint32(2)
     magnitude = bits & ~_SIGN
     movable = (magnitude > np.uint32(2)) & (magnitude < np.uint32(0x7F7FFFFD))
-    return (bits + np.where(movable, steps, np.uint32(0))).view(np.float32)
+    return _floats(bits + np.where(movable, steps, np.uint32(0)))
 
 
 def _midpoints(draws: Draws, shape: _Shape) -> Floats:
@@ -124,29 +136,35 @@ def _midpoints(draws: Draws, shape: _Shape) -> Floats:
     if shape.kind == "BF16":
         bits = draws.words(shape.n, shape.cols) & np.uint32(0xFFFF0000) | np.uint32(0x8000)
         return _nudged(_finite(bits), draws)
-    return _nudged(_half_middles(draws, 10, -25, 15, shape.n, shape.cols), draws)
+    return _nudged(_middles(draws, HALF, shape.n, shape.cols), draws)
 
 
-def _half_middles(draws: Draws, digits: int, low: int, high: int, *shape: int) -> Floats:
-    """Middles of two neighbouring numbers of ``digits`` bits after the point with exponents ``low`` to ``high``, of either sign.
-
-    Of f16 below 2^-14 the subnormals', whose distance no longer falls.
-    """
-    exponents = draws.between(low, high, *shape)
-    least = -24 if digits == 10 else low - digits
+def _middles(draws: Draws, form: Format, *shape: int) -> Floats:
+    """Middles of two neighbouring numbers of a float format, of either sign: all exponents as often, half the least among them."""
     words = draws.words(*shape)
-    codes = (words & np.uint32(2**digits - 1)).astype(np.float32) + np.where(exponents - digits < least, 0, 2**digits)
+    return _floats(_positive_middles(form)[words >> np.uint32(16)].view(np.uint32) | words << np.uint32(31))
+
+
+@cache
+def _positive_middles(form: Format) -> Floats:
+    """Give 2^16 middles of a format, each exponent in turn with one significand after the other."""
+    span = form.high - form.low + 1
+    turn, exponents = np.divmod(np.arange(2**16), span)
+    exponents += form.low
+    # Below the normal numbers fewer digits are left, and below the least of all none, nor a leading 1.
+    digits = np.minimum(exponents - form.least, form.digits)
+    ones = np.where(digits < 0, 0, np.left_shift(1, np.maximum(digits, 0)))
+    codes = turn % np.maximum(ones, 1) + ones
     # Beyond the middle of the two highest numbers lies what overflows.
-    codes = np.where((exponents == high) & (words & np.uint32(0x700) == 0), 2**digits * 2 - 1, codes)
-    signs = np.where(words & _SIGN, np.float32(-1), np.float32(1))
-    middles = (codes + np.float32(0.5)).astype(np.float32) * signs
-    return np.ldexp(middles, np.maximum(exponents - digits, least).astype(np.int32))
+    codes = np.where((exponents == form.high) & (turn % 4 == 0), 2 * ones - 1, codes)
+    middles = np.ldexp(codes.astype(np.float32) + np.float32(0.5), (exponents - np.maximum(digits, 0)).clip(form.least))
+    return np.asarray(middles, dtype=np.float32)
 
 
 def _nudged(numbers: Floats, draws: Draws) -> Floats:
     """Move every other number by one unit in the last place, up or down."""
     steps = np.array((0, 0, 1, -1), dtype=np.int32)[draws.octets(*numbers.shape) & 3]
-    return (numbers.view(np.int32) + steps).view(np.float32)
+    return _floats(numbers.view(np.int32) + steps)
 
 
 def _scales(draws: Draws, shape: _Shape) -> Floats:
@@ -155,7 +173,7 @@ def _scales(draws: Draws, shape: _Shape) -> Floats:
         return _midpoints(draws, shape)
     levels = LEVELS[shape.kind]
     n, parts, width = shape.split(levels.width)
-    tops = _half_middles(draws, levels.digits, levels.low, levels.high, n, parts, 1) * np.float32(levels.extreme)
+    tops = _middles(draws, levels.stored, n, parts, 1) * np.float32(levels.extreme)
     tops = _nudged(tops * _fine(draws, levels, n, parts), draws)
     numbers = _unit_bell(draws, n, parts, width) * np.abs(tops)
     _put(numbers, draws, tops)
@@ -172,7 +190,7 @@ def _outlier(draws: Draws, shape: _Shape) -> Floats:
     n, parts, width = shape.split(shape.recipe.width)
     sizes = draws.sizes(shape.recipe.low, shape.recipe.high, n, 1, 1)
     numbers = _unit_bell(draws, n, parts, width) * sizes
-    signs = np.where(draws.words(n, parts, 1) & np.uint32(1), np.float32(1), np.float32(-1))
+    signs = _signs(draws, n, parts, 1)
     _put(numbers, draws, draws.sizes(1, 30, n, parts, 1) * signs * sizes)
     return numbers
 
@@ -187,13 +205,15 @@ def _gaps(draws: Draws, shape: _Shape) -> Floats:
     """Sub-blocks of very different size, every fourth about being nothing but zeros."""
     n, parts, _ = shape.split(shape.recipe.width)
     kept = draws.words(n, parts, 1) & np.uint32(3) != 0
-    return _uneven(draws, shape) * kept.astype(np.float32)
+    rows: Floats = _uneven(draws, shape) * kept
+    return rows
 
 
 def _sparse(draws: Draws, shape: _Shape) -> Floats:
     """Of eight numbers about seven are zeros."""
     kept = draws.octets(shape.n, shape.cols) < 32
-    return _bell(draws, shape) * kept
+    rows: Floats = _bell(draws, shape) * kept
+    return rows
 
 
 def _zeros(draws: Draws, shape: _Shape) -> Floats:
@@ -212,7 +232,7 @@ def _constant(draws: Draws, shape: _Shape) -> Floats:
     n, parts, width = shape.split(shape.recipe.width)
     numbers = np.repeat(draws.sizes(shape.recipe.low, shape.recipe.high, n, parts, 1), width, axis=2)
     flips = draws.words(n, parts, width) & draws.words(n, 1, 1) & _SIGN
-    return (numbers.view(np.uint32) | flips).view(np.float32)
+    return _floats(numbers.view(np.uint32) | flips)
 
 
 def _nearly(draws: Draws, shape: _Shape) -> Floats:
@@ -225,14 +245,15 @@ def _ramp(draws: Draws, shape: _Shape) -> Floats:
     steps = draws.sizes(shape.recipe.low, shape.recipe.high, shape.n, 1) / np.float32(32)
     shifts = steps * draws.between(-300, 300, shape.n, 1).astype(np.float32) * np.float32(0.5)
     shifts[::2] = 0
-    return np.arange(shape.cols, dtype=np.float32) * steps + shifts
+    rows: Floats = np.arange(shape.cols, dtype=np.float32) * steps + shifts
+    return rows
 
 
 def _huge(draws: Draws, shape: _Shape) -> Floats:
     """Numbers whose sums or squares leave float32: exponents of 60 to 127, one sign a row."""
     exponents = draws.between(60, 127, shape.n, 1).astype(np.uint32) + np.uint32(127)
     signs = draws.words(shape.n, 1) & _SIGN
-    return (draws.words(shape.n, shape.cols) & np.uint32(0x7FFFFF) | exponents << np.uint32(23) | signs).view(np.float32)
+    return _floats(draws.words(shape.n, shape.cols) & np.uint32(0x7FFFFF) | exponents << np.uint32(23) | signs)
 
 
 def _any(draws: Draws, shape: _Shape) -> Floats:
@@ -240,8 +261,8 @@ def _any(draws: Draws, shape: _Shape) -> Floats:
     return _finite(draws.words(shape.n, shape.cols))
 
 
-def _finite(bits: np.ndarray[tuple[int, ...], np.dtype[np.uint32]]) -> Floats:
-    return np.where(bits & _EXPONENT == _EXPONENT, bits & np.uint32(0xBFFFFFFF), bits).view(np.float32)
+def _finite(bits: Words) -> Floats:
+    return _floats(np.where(bits & _EXPONENT == _EXPONENT, bits & np.uint32(0xBFFFFFFF), bits))
 
 
 def _specials(draws: Draws, shape: _Shape) -> Floats:
