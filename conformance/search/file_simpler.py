@@ -33,8 +33,6 @@ def absorbed(recipe: Recipe) -> Iterator[Recipe]:
         said = text_form(bytes.fromhex(value["hex"])) if isinstance(value, Mapping) and "hex" in value else value
         changed = put(rest, place, said)
         yield changed
-        if place[-1] == "offset":
-            yield put(changed, (*place[:-1], "data"), "none")
         if place[-1] == "u32" and "tensors" in recipe and "align" not in recipe:  # general.alignment without its effect
             yield {**changed, "align": max(int(at(rest, place)), 1)}
 

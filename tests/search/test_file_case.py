@@ -63,6 +63,12 @@ def test_texts_that_nobody_could_read_are_written_as_bytes() -> None:
     assert build(case["build"]).data == build(recipe).data
 
 
+def test_yes_and_no_are_written_as_the_grammar_reads_them(tmp_path: Path) -> None:
+    recipe = {"pad_header": False, "pad_last": True, **tensor("F32", 3)}
+    assert reloaded(case_of(recipe, "header", expect=OBSERVED), tmp_path, to_yaml) == build(recipe).data
+    assert build(recipe).data != build(tensor("F32", 3)).data
+
+
 def pair(key: Any = "a", **value: Any) -> Recipe:
     return {"kv": [{"key": key, **value}]}
 

@@ -211,6 +211,24 @@ def test_what_is_asked_builds_and_comes_once_in_batches() -> None:
     assert all(build(recipe) for batch in asked.batches for recipe in batch)
 
 
+@pytest.mark.parametrize("start", [{**RICH, "patch": {"kv[1].value": 24}}, {"cut": 37, "kv": [{"key": "a", "u8": 0}]}])
+def test_what_is_asked_is_smaller_than_the_smallest_so_far(start: Recipe) -> None:
+    asked = refuses(said(build(start).data))
+    shrink(start, asked)
+    least = measured(start)
+    for batch in asked.batches:
+        sizes = [measured(dict(recipe)) for recipe in batch]
+        assert all(size < least for size in sizes)
+        least = min([least, *(size for size, recipe in zip(sizes, batch, strict=True) if asked.one(recipe))])
+
+
+def test_a_key_that_is_there_twice_is_made_plainer_in_both_places() -> None:
+    pairs = [{"key": "Some.Key", "u8": 1}, *RICH["kv"], {"key": "Some.Key", "u8": 2}]
+    twice = refuses("duplicate-key kv[*].key").one
+    found = shrink({**RICH, "kv": pairs}, Asked(lambda recipe: whole(recipe) and twice(recipe) and len(build(recipe).data) >= 54))
+    assert found == {"kv": [{"key": "aa", "u8": 0}] * 2}
+
+
 def test_it_ends_after_the_rounds_that_it_is_given() -> None:
     asked = refuses("bad-alignment kv[*].value")
     found = shrink({**RICH, "patch": {"kv[1].value": 24}}, asked, rounds=2)
