@@ -16,6 +16,8 @@ _Number = TypeVar("_Number", np.float32, np.uint8)
 _KEPT_BITS = (0, 1, 2, 3, 4, 6, 8, 10, 11, 12, 16, 20, 22)
 # Elements of all variants of one pass: of a long row not every place gets its variants before others are gone.
 _MOST = 2**21
+# How many significands are combined where one, two, three elements are left.
+_COMBINED = (2048, 45, 12)
 
 
 def segments(width: int) -> Iterator[tuple[int, int]]:
@@ -110,6 +112,25 @@ def _shorter(values: Floats) -> Floats:
     bits = values.view(np.uint32)
     fraction = bits & np.uint32(0x7FFFFF)
     return np.where(np.isfinite(values), bits & ~(fraction & (~fraction + np.uint32(1))), bits).view(np.float32)
+
+
+def together(row: Floats) -> Floats:
+    """Where no more than three elements are left: all combinations of short significands, at their exponents or near 0.
+
+    What two numbers must have in common is not found by changing one at a time.
+    """
+    places = np.flatnonzero(row.view(np.uint32))
+    if not 0 < len(places) <= len(_COMBINED) or not np.isfinite(row).all():
+        return row[None]
+    odd = 2 * np.arange(_COMBINED[len(places) - 1]) + 1
+    short = (odd / np.exp2(np.floor(np.log2(odd)))).astype(np.float32)
+    combined = np.stack(np.meshgrid(*[short] * len(places), indexing="ij"), axis=-1).reshape(-1, len(places))
+    exponents = np.frexp(row[places])[1] - 1
+    variants = np.tile(row, (2 * len(combined), 1))
+    for part, shift in enumerate((exponents.max(), 0)):
+        values = np.copysign(np.ldexp(combined, exponents - shift), row[places])
+        variants[part * len(combined) : (part + 1) * len(combined), places] = values
+    return variants
 
 
 def moved_floats(row: Floats) -> Floats:

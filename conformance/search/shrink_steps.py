@@ -252,7 +252,13 @@ def _sums(base: _Array, showing: _Array) -> _Array:
 
 
 def _parts(probe: NumberProbe) -> tuple[_Part, ...]:
-    floats = (lambda row: changes.filled(row, 0.0), changes.whole_floats, changes.single_floats, changes.moved_floats)
+    floats = (
+        lambda row: changes.filled(row, 0.0),
+        changes.whole_floats,
+        changes.single_floats,
+        changes.together,
+        changes.moved_floats,
+    )
     importances = (lambda row: changes.filled(row, 1.0), lambda row: changes.filled(row, 0.0), changes.whole_floats)
     octets = (
         lambda row: changes.filled(row, 0),

@@ -73,6 +73,19 @@ def test_two_elements_that_depend_on_each_other() -> None:
     assert not small.rows[0, 2:].any()
 
 
+def test_two_elements_with_a_ratio_get_the_shortest_numbers_that_have_it() -> None:
+    """Five to three: no change of one of them alone keeps that."""
+    rows = np.zeros((1, 32), dtype=np.float32)
+    rows[0, [3, 20]] = np.float32(0.37109375) * np.array((5, 3), dtype=np.float32)
+    probe = NumberProbe("quantize", "Q8_0", 32, rows=rows)
+
+    def ratio(probe: NumberProbe) -> Flags:
+        ordered = np.sort(np.abs(probe.rows.astype(np.float64)), axis=1)
+        return (ordered[:, -1] * 3 == ordered[:, -2] * 5) & (ordered[:, -1] > 0)
+
+    assert shrunk(probe, ratio).rows[0, :3].tolist() == [1.25, 0.75, 0]
+
+
 def test_many_elements_that_must_not_be_zero_become_one() -> None:
     small = shrunk(quantized("Q8_0", "bell", cols=32), lambda probe: (probe.rows != 0).sum(axis=1) >= 20)
     assert (small.rows != 0).sum() == 20
