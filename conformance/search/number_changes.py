@@ -17,7 +17,7 @@ _KEPT_BITS = (0, 1, 2, 3, 4, 6, 8, 10, 11, 12, 16, 20, 22)
 # Elements of all variants of one pass: of a long row not every place gets its variants before others are gone.
 _MOST = 2**21
 # How many significands are combined where one, two, three elements are left.
-_COMBINED = (2048, 45, 12)
+_COMBINED = (1024, 32, 8)
 
 
 def segments(width: int) -> Iterator[tuple[int, int]]:
@@ -115,7 +115,7 @@ def _shorter(values: Floats) -> Floats:
 
 
 def together(row: Floats) -> Floats:
-    """Where no more than three elements are left: all combinations of short significands, at their exponents or near 0.
+    """Where no more than three elements are left: all combinations of short significands, about at their exponents or near 0.
 
     What two numbers must have in common is not found by changing one at a time.
     """
@@ -124,6 +124,7 @@ def together(row: Floats) -> Floats:
         return row[None]
     odd = 2 * np.arange(_COMBINED[len(places) - 1]) + 1
     short = (odd / np.exp2(np.floor(np.log2(odd)))).astype(np.float32)
+    short = np.concatenate([short, short / np.float32(2)])
     combined = np.stack(np.meshgrid(*[short] * len(places), indexing="ij"), axis=-1).reshape(-1, len(places))
     exponents = np.frexp(row[places])[1] - 1
     variants = np.tile(row, (2 * len(combined), 1))
