@@ -13,9 +13,11 @@ from conformance.mutants.catalogue import Mutant, choose, load_catalogue
 from conformance.mutants.corpus import Put, plan_for, put, require_reference
 from conformance.mutants.matrix import needless, read_record, write_record
 from conformance.mutants.page import PAGE, page
+from conformance.mutants.searching import hunt
 from conformance.mutants.table import Judged, render
 from conformance.report.console import Color, make_console
 from conformance.run.setup import Options
+from conformance.search.hypotheses import require_hypothesis
 
 
 class Wanted(NamedTuple):
@@ -33,14 +35,18 @@ def mutants_command(wanted: Wanted, color: str, *, as_json: bool) -> int:
     if wanted.record and not PAGE.parent.is_dir():
         raise UsageError("there is no checkout to record in", hint="--record is for those who work on the harness")
     chosen = choose(catalogue, wanted.names)
+    if wanted.seconds:  # before all else: what is wanting is told at once
+        require_hypothesis()
+    whole = len(chosen) == len(catalogue)
     judged = _judge(chosen, wanted)
     idle = needless((case for one in judged for case in one.put.asked), (case for one in judged for case in one.put.killing))
     if as_json:
         sys.stdout.write(_json(judged, idle, wanted))
     else:
-        render(judged, idle, make_console(sys.stdout, cast("Color", color), None))
+        # To some of the mutants nearly all cases are needless.
+        render(judged, idle if whole else None, make_console(sys.stdout, cast("Color", color), None))
     if wanted.record:
-        _record(catalogue, (one.put for one in judged), whole=len(chosen) == len(catalogue))
+        _record(catalogue, (one.put for one in judged), whole=whole)
     return EXIT_OK if all(one.put.row.killed for one in judged) else EXIT_DIVERGENCE
 
 
@@ -71,8 +77,6 @@ def _judge(chosen: Sequence[Mutant], wanted: Wanted) -> list[Judged]:
 
 def _hunted(judged: Sequence[Judged], seconds: float) -> list[Judged]:
     """Search for each mutant, too."""
-    from conformance.mutants.searching import hunt  # noqa: PLC0415 - needs hypothesis, which is not installed everywhere
-
     found: list[Judged] = []
     for number, one in enumerate(judged, 1):
         result = hunt(one.mutant, seconds)

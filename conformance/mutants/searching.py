@@ -23,7 +23,7 @@ class Hunt(msgspec.Struct, frozen=True):
 
 
 def hunt(mutant: Mutant, seconds: float, seed: int = 0) -> Hunt:
-    """Search for what tells a mutant from the reference, up to the first divergence. Raises as ``search``."""
+    """Search for what tells a mutant from the reference, up to the first divergence. Raises as ``search`` does."""
     plan = Plan(
         load_manifest(make(mutant)),
         find_manifest(REFERENCE),
@@ -34,6 +34,8 @@ def hunt(mutant: Mutant, seconds: float, seed: int = 0) -> Hunt:
         stop_at_first=True,
     )
     found = search(plan, lambda _: None)
+    if found.interrupted:  # search keeps what it has, and ends; here all is to end
+        raise KeyboardInterrupt
     if found.first is None:
         return Hunt("", found.examples, found.files + found.blocks, found.seconds)
     return Hunt(found.first.signature, found.first.example, found.first.inputs, found.first.seconds)

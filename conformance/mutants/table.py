@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from rich import box
 from rich.console import Console
@@ -13,10 +13,8 @@ from rich.text import Text
 from conformance.mutants.catalogue import Mutant
 from conformance.mutants.corpus import Put
 from conformance.mutants.matrix import by_suite
+from conformance.mutants.searching import Hunt
 from conformance.report.text import number
-
-if TYPE_CHECKING:
-    from conformance.mutants.searching import Hunt
 
 _GOOD, _BAD, _HEAD = "green", "bold red", "bold"
 
@@ -29,11 +27,12 @@ class Judged(NamedTuple):
     hunt: Hunt | None
 
 
-def render(judged: Sequence[Judged], idle: Sequence[str], console: Console) -> None:
-    """Print the matrix, the mutants that live, the cases that killed none by suite, and the sums."""
+def render(judged: Sequence[Judged], idle: Sequence[str] | None, console: Console) -> None:
+    """Print the matrix, the mutants that live, by suite the cases that killed none (None: left out), and the sums."""
     console.print(_matrix(judged))
     _print_alive(judged, console)
-    _print_idle(judged, idle, console)
+    if idle is not None:
+        _print_idle(judged, idle, console)
     _print_sums(judged, console)
 
 
