@@ -88,26 +88,33 @@ def fold(answers: dict[str, dict[str, GoldenAnswer]]) -> dict[str, Steps]:
 def unfold(case: dict[str, Steps], authority: str, step: str) -> GoldenAnswer | None:
     """Give the recorded answer of an authority to a step of a case; None where none is recorded."""
     answer = case.get(authority, {}).get(step)
-    if not isinstance(answer, str):
+    if answer is None:
+        return None
+    found = _origin(case, answer)
+    if found is None:
+        raise ConfigurationError(f"golden reference {answer!r} leads nowhere", hint="record it again: gguf-conformance record")
+    return found
+
+
+def _origin(case: dict[str, Steps], answer: GoldenAnswer | str) -> GoldenAnswer | None:
+    """Give the answer itself, or the one that it refers to; None where the reference leads nowhere."""
+    if isinstance(answer, GoldenAnswer):
         return answer
     source, _, origin = answer.removeprefix("=").partition("/")
     found = case.get(source, {}).get(origin)
-    if not isinstance(found, GoldenAnswer):
-        raise ConfigurationError(f"golden reference {answer!r} leads nowhere", hint="record it again: gguf-conformance record")
-    return found
+    return found if isinstance(found, GoldenAnswer) else None
 
 
 def _faults(case: dict[str, Steps]) -> Iterator[str]:
     """Say what is wrong with a case's recorded answers."""
     for authority, steps in case.items():
         for step, answer in steps.items():
-            where = f"{authority}/{step}"
-            if isinstance(answer, str):
-                source, _, origin = answer.removeprefix("=").partition("/")
-                if not isinstance(case.get(source, {}).get(origin), GoldenAnswer):
-                    yield f"{where}: the reference {answer!r} leads nowhere"
+            found, where = _origin(case, answer), f"{authority}/{step}"
+            if found is None:
+                yield f"{where}: the reference {answer!r} leads nowhere"
                 continue
-            yield from (f"{where}: {fault}" for fault in answer_faults(step, answer.outcome, answer.arrays, answer.output))
+            named = where if found is answer else f"{where}, which is {answer!r}"
+            yield from (f"{named}: {fault}" for fault in answer_faults(step, found.outcome, found.arrays, found.output))
 
 
 _CASES = msgspec.json.Decoder(dict[str, Steps])

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import os
 import re
 import shlex
@@ -17,6 +18,7 @@ from typing import Any, Literal
 
 import msgspec
 import yaml
+from yaml.error import MarkedYAMLError
 
 from conformance.cases.model import Authority
 from conformance.errors import ConfigurationError, UsageError
@@ -31,6 +33,8 @@ _UNITS = {"": 1, "B": 1, "KiB": KIB, "MiB": MIB, "GiB": GIB}
 # Of a name are made the names of files.
 _LONGEST_NAME = 64
 _LARGEST_LIMIT = 1e18
+# Values in a manifest, those that aliases stand for each time: far more than any author writes.
+_MOST_NODES = 10_000
 _TEXT = "It must be text that UTF-8 can hold, without NUL."
 _SIZE = re.compile(r"(\d+)\s*([A-Za-z]*)")
 _PLACEHOLDER = re.compile(r"(?<!\$)\{(\w*)\}")  # not the shell's ${NAME}
@@ -105,6 +109,7 @@ class _Document:
     def __init__(self, source: Path) -> None:
         self.source = source
         self.lines: dict[str, int] = {}
+        self._nodes = 0
         self.data = self._parse(_read(source))
 
     def error(self, message: str, *, key: str = "", hint: str = "") -> ConfigurationError:
@@ -115,6 +120,7 @@ class _Document:
         try:
             loader = yaml.SafeLoader(text)
             root = loader.get_single_node()
+            self._check_aliases(root)
             data = loader.construct_document(root) if root is not None else None
         except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: of what is no date or number, but tagged so
             raise self._not_yaml(error) from None
@@ -130,6 +136,19 @@ class _Document:
         where = f"{self.source}:{mark.line + 1}:{mark.column + 1}" if mark else str(self.source)
         problem = "nested too deep" if isinstance(error, RecursionError) else getattr(error, "problem", None) or _first_line(error)
         return ConfigurationError(f"not YAML: {problem}", where=where, hint="Quote text that holds `:`, `{`, `#` or `%`.")
+
+    def _check_aliases(self, node: yaml.Node | None, around: frozenset[int] = frozenset()) -> None:
+        """Refuse what contains itself, and aliases of aliases: whoever walks the data would not come to an end."""
+        if node is None:
+            return
+        self._nodes += 1
+        if id(node) in around:
+            raise MarkedYAMLError(problem="an anchor contains itself", problem_mark=node.start_mark)
+        if self._nodes > _MOST_NODES:
+            raise MarkedYAMLError(problem=f"more than {_MOST_NODES:,} values", problem_mark=node.start_mark)
+        if isinstance(node, yaml.CollectionNode):
+            for part in itertools.chain(*node.value) if isinstance(node, yaml.MappingNode) else node.value:
+                self._check_aliases(part, around | {id(node)})
 
     def _note_lines(self, node: yaml.MappingNode, prefix: str) -> None:
         for key, value in node.value:

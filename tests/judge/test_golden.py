@@ -116,6 +116,23 @@ def test_an_answer_that_could_not_be_compared_is_named(tmp_path: Path, step: str
     assert "gguf-conformance record -s 'a/s" in text
 
 
+@pytest.mark.parametrize(
+    ("step", "told"),
+    [
+        ("header", "llama.cpp/header, which is '=llama.cpp/tensor[0]': the outcome is ok, but there is no header"),
+        ("tensor[0]", "llama.cpp/tensor[0], which is '=llama.cpp/header': the outcome is ok, but there is no output"),
+    ],
+)
+def test_a_reference_to_an_answer_of_another_kind_is_named(tmp_path: Path, step: str, told: str) -> None:
+    answers = {"header": {"outcome": OK_HEADER}, "tensor[0]": _kept("AAAA")}
+    answers[step] = "=llama.cpp/header" if step == "tensor[0]" else "=llama.cpp/tensor[0]"
+    cases = {"k": {"llama.cpp": answers}}
+    (tmp_path / "s.json").write_text(json.dumps({"format": 1, "authorities": {}, "cases": cases}))
+    with pytest.raises(ConfigurationError) as caught:
+        GoldenStore(tmp_path).file("s")
+    assert told in str(caught.value)
+
+
 def test_what_is_no_regular_file_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "s.json")
     with pytest.raises(ConfigurationError, match="it is a named pipe, not a regular file"):

@@ -20,6 +20,8 @@ env: {WHERE: "{dir}"}
 divergences: known.yaml
 one_shot: true
 """
+# Sixteen to the eighth: whoever walks it comes to no end.
+ALIASES = "build:\n" + "".join(f"- &a{level} [{', '.join([f'*a{level - 1}'] * 16) if level else 'x'}]\n" for level in range(9))
 LEAST = "name: least\nlanguage: python\ncommand: ['{python}']\n"
 
 
@@ -141,6 +143,9 @@ def test_a_pipe_is_no_manifest(tmp_path, name):
         ("", "a manifest is a mapping of keys, not empty"),
         ("- a", "a manifest is a mapping of keys, not a list"),
         ("name: " + "[" * 3000, "not YAML: nested too deep"),
+        ("one_shot: &a [*a]", "not YAML: an anchor contains itself"),
+        ("limits: &a {time: *a}", "not YAML: an anchor contains itself"),
+        (ALIASES, "not YAML: more than 10,000 values"),
         ("name: 2020-99-99", "not YAML: month must be in 1..12"),
         ("name: !!float abc", "not YAML: could not convert string to float"),
         ("name: \x01", "not YAML: unacceptable character #x0001"),
