@@ -7,17 +7,18 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from conformance.search.probe import NumberProbe
-from conformance.search.shrink_steps import Descent, Flags, Shows
+from conformance.search.shrink_steps import AT_ONCE, Descent, Flags, Shows
 
 BUDGET = 60
 
 
-def shrink(probe: NumberProbe, shows: Shows, budget: int = BUDGET) -> NumberProbe:
+def shrink(probe: NumberProbe, shows: Shows, budget: int = BUDGET, at_once: int = AT_ONCE) -> NumberProbe:
     """Give the simplest request found that shows the divergence, within about ``budget`` calls of ``shows``.
 
+    Each call is of up to ``at_once`` rows: few where ``shows`` takes long over a row, such as one that ends the process.
     It is asked once more by itself at the end. Where ``probe`` does not show it (any more), ``probe`` itself is given.
     """
-    return Descent(shows, budget).simplest(probe)
+    return Descent(shows, budget, at_once).simplest(probe)
 
 
 def shrink_sequence(
@@ -61,4 +62,4 @@ def _simpler_within(
     def shows_with(probe: NumberProbe) -> Flags:
         return np.array([shows([*probes[:number], probe, *probes[number + 1 :]])])
 
-    return Descent(shows_with, budget, rows_apart=False).simplest(probes[number])
+    return Descent(shows_with, budget, at_once=1).simplest(probes[number])

@@ -22,8 +22,9 @@ Flags = npt.NDArray[np.bool_]
 Shows = Callable[[NumberProbe], Flags]
 """Tells for each row of a request whether it shows the divergence; one exchange."""
 
-# Elements of one request of candidates.
-_MOST_ELEMENTS = 2**20
+AT_ONCE = 1024
+"""Candidates of one request, if not said otherwise."""
+
 # Rows that are tried alone, windows of blocks that are tried one by one, candidates of a pass where each is a request.
 _LONE_ROWS, _LONE_WINDOWS, _LONE_CANDIDATES = 3, 4, 6
 
@@ -43,16 +44,16 @@ class _Part(NamedTuple):
 
 
 class Descent:
-    """One way down, of at most about ``budget`` exchanges. Without ``rows_apart`` no two candidates share a request.
+    """One way down, of at most about ``budget`` exchanges, each of up to ``at_once`` candidates: none where each is to be alone.
 
     ``_trail`` are the requests from the first to the simplest so far, and whether each was seen to show it by itself.
     """
 
-    def __init__(self, shows: Shows, budget: int, *, rows_apart: bool = True) -> None:
+    def __init__(self, shows: Shows, budget: int, at_once: int = AT_ONCE) -> None:
         self._shows = shows
         self._left = budget
         self._reserve = budget // 4
-        self._rows_apart = rows_apart
+        self._at_once = at_once
         self._first: npt.NDArray[np.intp] = np.zeros(0, dtype=np.intp)
         self._trail: list[tuple[NumberProbe, bool]] = []
 
@@ -80,7 +81,7 @@ class Descent:
 
     def _begin_rows(self) -> None:
         """Narrow to one row if one shows it by itself."""
-        if not self._rows_apart:
+        if self._at_once < 2:
             self._drop_rows(kept=0)
             return
         probe, rows = own_x(self._state), self._first
@@ -154,7 +155,7 @@ class Descent:
     def _any_of(self, candidates: list[NumberProbe]) -> bool:
         """Keep the simplest of ``candidates`` of one row and length each that shows it."""
         if self._share_a_request(candidates):
-            candidates = candidates[: max(1, _MOST_ELEMENTS // candidates[0].cols)]
+            candidates = candidates[: self._at_once]
             showing = np.flatnonzero(self._asked(stack(candidates)))
             if not len(showing):
                 return False
@@ -166,11 +167,11 @@ class Descent:
     def _share_a_request(self, candidates: list[NumberProbe]) -> bool:
         first = candidates[0]
         alike = all(_equal(first.imatrix, other.imatrix) for other in candidates)
-        return self._rows_apart and self._state.n == 1 and self._state.op != "matvec" and alike
+        return self._at_once > 1 and self._state.n == 1 and self._state.op != "matvec" and alike
 
     def _simpler(self, part: _Part, variants: Callable[[_Array], _Array]) -> None:
         """Let one pass over one part run as long as it gives something."""
-        apart = self._rows_apart and not self._for_all_rows(part.field)
+        apart = self._at_once > 1 and not self._for_all_rows(part.field)
         while self._all_at_once(part, variants) if apart else self._one_by_one(part, variants):
             pass
 
@@ -182,11 +183,12 @@ class Descent:
     def _all_at_once(self, part: _Part, variants: Callable[[_Array], _Array]) -> bool:
         """Ask for all variants in one request, then for the sums of those that showed it."""
         current = getattr(self._state, part.field).reshape(-1)
-        tried = _below(part, current[None], variants(current))[: max(1, _MOST_ELEMENTS // (self._state.cols * self._state.n))]
-        showing = self._showing(part, tried)
+        tried = _below(part, current[None], variants(current))
+        showing = self._showing(part, _chosen(tried, self._at_once, self._at_once // 2))
         if not len(showing):
             return False
-        best = self._showing(part, _below(part, showing[:1], _sums(current, showing)))[:1]
+        sums = _below(part, showing[:1], _sums(current, showing))
+        best = self._showing(part, _chosen(sums, self._at_once))[:1]
         self._trail.append((self._with(part, best if len(best) else showing[:1]), False))
         return True
 
@@ -202,8 +204,7 @@ class Descent:
         current = getattr(self._state, part.field)
         flat = current.reshape(-1)
         tried = _below(part, flat[None], variants(flat))
-        # Evenly from the boldest to the most timid.
-        chosen = tried[np.unique(np.linspace(0, len(tried) - 1, _LONE_CANDIDATES).astype(int))] if len(tried) else tried
+        chosen = _chosen(tried, _LONE_CANDIDATES)
         return self._first_alone(_replaced(self._state, part.field, variant.reshape(current.shape)) for variant in chosen)
 
     def _with(self, part: _Part, variants: _Array) -> NumberProbe:
@@ -237,6 +238,15 @@ def _below(part: _Part, current: _Array, variants: _Array) -> _Array:
         if costs[number].tolist() < limit:
             seen.setdefault(variants[number].tobytes(), number)
     return variants[list(seen.values())]
+
+
+def _chosen(variants: _Array, most: int, first: int = 1) -> _Array:
+    """Give ``most`` of the variants: the ``first`` ones, which are the boldest, and others evenly down to the most timid."""
+    if len(variants) <= most:
+        return variants
+    spread = np.linspace(first, len(variants) - 1, most - first).astype(np.intp)
+    chosen: _Array = variants[np.unique(np.concatenate([np.arange(first), spread]))]
+    return chosen
 
 
 def _sums(base: _Array, showing: _Array) -> _Array:

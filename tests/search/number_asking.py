@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from conformance.ggml_types import BY_NAME
 from conformance.outcomes import Ok, Outcome
 from conformance.search.probe import NumberProbe
 from conformance.subjects.process import Subject
@@ -53,7 +52,3 @@ def differing(left: npt.NDArray[np.uint8], right: npt.NDArray[np.uint8], *, floa
     mine, other = np.ascontiguousarray(left).view(np.uint32), np.ascontiguousarray(right).view(np.uint32)
     both_nan = np.isnan(mine.view(np.float32)) & np.isnan(other.view(np.float32))
     return ((mine != other) & ~both_nan).any(axis=1)
-
-
-def blocks_of(probe: NumberProbe) -> int:
-    return probe.n * probe.cols // BY_NAME[probe.type].block

@@ -211,6 +211,20 @@ def test_a_budget_is_kept_and_what_was_reached_is_given() -> None:
     assert small.n == 1
 
 
+@pytest.mark.parametrize("at_once", [4, 16, 200])
+def test_no_request_has_more_rows_than_may_be_asked_at_once(at_once: int) -> None:
+    asked = []
+
+    def shows(probe: NumberProbe) -> Flags:
+        asked.append(probe.n)
+        return some_tie(probe)
+
+    small = shrink(quantized("Q8_0", "ties"), shows, at_once=at_once)
+    assert asked[0] == 500
+    assert max(asked[1:]) <= at_once
+    assert np.count_nonzero(small.rows) <= (1 if at_once > 4 else 12)
+
+
 def test_the_same_request_shrinks_to_the_same() -> None:
     first, second = (shrunk(quantized("Q4_K", "bell"), lambda probe: probe.rows.sum(axis=1) > 1) for _ in range(2))
     assert first.rows.tobytes() == second.rows.tobytes()
