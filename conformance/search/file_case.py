@@ -18,7 +18,7 @@ from conformance.search.probe import FileOp
 
 _ALIGNMENT = b"general.alignment"
 # What a file made as small as it can be has in any case; it is about these only where there is nothing else.
-_SMALLEST = (".n_dims:0", ".dims:0", ".key:empty", ":empty-array", "data:none")
+_SMALLEST = (".n_dims:0", ".dims:0", ".key:empty", ":empty-array", "data:none", "pad_header", "pad_last")
 # What else a recipe may say of the file as a whole, beside its parts and its edits.
 _WHOLE = ("magic", "version", "byteorder", "n_tensors", "n_kv", "align", "pad_header", "pad_last")
 

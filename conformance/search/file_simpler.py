@@ -15,10 +15,10 @@ from conformance.search.file_texts import text_form
 
 _SINGLE = re.compile(r"(version|n_tensors|n_kv|magic)|(kv|tensors)\[(\d+)\]\.(key|value|name|type|offset|dims\[(\d+)\])")
 _EDGES = sorted(
-    {2**power + step for power in (*range(1, 9), 12, 15, 16, 20, 24, *range(28, 34), 40, 48, *range(52, 64)) for step in (-1, 0, 1)}
+    {2**power + step for power in (5, 6, 7, 8, 16, 24, *range(29, 34), 40, 48, 53, *range(58, 64)) for step in (-1, 0, 1)}
 )
-# Below this all smaller numbers are tried.
-_SMALL = 32
+# All numbers below this are tried.
+_SMALL = 33
 # Of longer arrays and texts single elements are not tried.
 _FEW = 16
 
@@ -162,23 +162,33 @@ def _plainer_bytes(spot: Spot) -> Iterator[bytes]:
                 yield raw[:index] + raw[index + 1 :]
 
 
-def smaller_numbers(recipe: Recipe) -> Iterator[Recipe]:
-    """Give smaller numbers, each by itself: the edges below it, then steps down by powers of two, which bisect."""
-    for spot in spots(recipe):
-        if spot.is_number and spot.place != ("cut",):
-            yield from (moved for number in _below(spot.number) for moved in _with(recipe, spot, number))
+def number_places(recipe: Recipe) -> list[Place]:
+    """Give the places of the numbers that may be made smaller by themselves."""
+    return [spot.place for spot in spots(recipe) if spot.is_number and spot.place != ("cut",)]
 
 
-def _with(recipe: Recipe, spot: Spot, number: int) -> Iterator[Recipe]:
-    """Give the recipe with a smaller number; a tensor that lies elsewhere also without data, which would make the file longer."""
-    changed = put(recipe, spot.place, spot.written(number))
+def number_at(recipe: Recipe, place: Place) -> int:
+    """Give the number that stands at ``place``."""
+    return _spot(recipe, place).number
+
+
+def with_number(recipe: Recipe, place: Place, number: int) -> Iterator[Recipe]:
+    """Give the recipe with another number; a tensor that lies elsewhere also without data, which would make the file longer."""
+    changed = put(recipe, place, _spot(recipe, place).written(number))
     yield changed
-    if spot.place[-1] == "offset":
-        yield put(changed, (*spot.place[:-1], "data"), "none")
+    if place[-1] == "offset":
+        yield put(changed, (*place[:-1], "data"), "none")
 
 
-def _below(number: int) -> list[int]:
-    if number <= _SMALL:
-        return list(range(number))
-    edges = {*range(_SMALL), *(edge for edge in _EDGES if edge < number)}
-    return sorted(edges | {number - 2**power for power in range(number.bit_length()) if 2**power <= number})
+def _spot(recipe: Recipe, place: Place) -> Spot:
+    return next(spot for spot in spots(recipe) if spot.place == place)
+
+
+def edges_below(number: int) -> list[int]:
+    """Give numbers below ``number``, in rising order: all small ones, then powers of two and their neighbours."""
+    return [*range(min(number, _SMALL)), *(edge for edge in _EDGES if _SMALL <= edge < number)]
+
+
+def between(low: int, high: int) -> list[int]:
+    """Give seven numbers that part what lies between two into eighths, fewer where it is less."""
+    return sorted({low + (high - low) * step // 8 for step in range(1, 8)} - {low, high})

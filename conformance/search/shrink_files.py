@@ -13,9 +13,18 @@ from conformance.errors import ConfigurationError
 from conformance.search.file_coupled import extent, followed, is_coupled
 from conformance.search.file_documents import Recipe
 from conformance.search.file_measure import Measure, measured, too_large
-from conformance.search.file_simpler import absorbed, plainer, shorter_texts, smaller_numbers
+from conformance.search.file_simpler import (
+    absorbed,
+    between,
+    edges_below,
+    number_at,
+    number_places,
+    plainer,
+    shorter_texts,
+    with_number,
+)
 from conformance.search.file_smaller import afresh, fewer_parts, less_edited, shorter
-from conformance.search.file_spots import plain_recipe
+from conformance.search.file_spots import Place, plain_recipe
 
 Shows = Callable[[Sequence[Mapping[str, Any]]], Sequence[bool]]
 
@@ -46,11 +55,7 @@ def _plainer(recipe: Recipe, _size: int) -> Iterator[Recipe]:
     return chain(plainer(recipe), shorter_texts(recipe))
 
 
-def _numbers(recipe: Recipe, _size: int) -> Iterator[Recipe]:
-    return smaller_numbers(recipe)
-
-
-_STAGES: tuple[Callable[[Recipe, int], Iterator[Recipe]], ...] = (_less, shorter, _plainer, _numbers)
+_STAGES: tuple[Callable[[Recipe, int], Iterator[Recipe]], ...] = (_less, shorter, _plainer)
 
 
 class _Shrinker:
@@ -67,12 +72,29 @@ class _Shrinker:
         """Go through all stages, each until nothing in it helps; tell whether anything did."""
         before = self.measure
         for stage in _STAGES:
-            while self.rounds > 0 and self._improved(stage):
+            while self.rounds > 0 and self._improved(stage(self.best, self.measure.nbytes)):
                 pass
+        for place in number_places(self.best):
+            self._lessen(place)
         return self.rounds > 0 and self.measure < before
 
-    def _improved(self, stage: Callable[[Recipe, int], Iterator[Recipe]]) -> bool:
-        candidates = self._smaller(stage(self.best, self.measure.nbytes))
+    def _lessen(self, place: Place) -> None:
+        """Make one number smaller: to an edge, then, between this and the edge below that does not show it, by bisection."""
+        self._improved(self._with_numbers(place, edges_below(number_at(self.best, place))))
+        number = number_at(self.best, place)
+        low = max(edges_below(number), default=number)
+        while self.rounds > 0 and (points := between(low, number)):
+            self._improved(self._with_numbers(place, points))
+            number = number_at(self.best, place)
+            low = max((point for point in points if point < number), default=low)
+
+    def _with_numbers(self, place: Place, numbers: Sequence[int]) -> Iterator[Recipe]:
+        best = self.best
+        return (recipe for number in numbers for recipe in with_number(best, place, number))
+
+    def _improved(self, recipes: Iterator[Recipe]) -> bool:
+        """Put recipes to ``shows``; take the smallest of the first batch in which one shows it."""
+        candidates = self._smaller(recipes)
         while self.rounds > 0 and (batch := list(islice(candidates, CANDIDATES))):
             self.rounds -= 1
             answers = self.shows([recipe for _, recipe in batch])
