@@ -18,8 +18,6 @@ Value = int | float | str
 Recipe = dict[str, Any]
 
 _WORDS = {0x7FC00000: "nan", 0xFFC00000: "-nan", 0x7F800000: "inf", 0xFF800000: "-inf"}
-# A row in which so few elements differ from a plain one is said by these.
-_MOST_CHANGES = 16
 
 
 def case_of(probe: NumberProbe) -> Recipe:
@@ -59,8 +57,7 @@ def _special(bits: npt.NDArray[np.uint32]) -> Recipe:
         bases.append(({"ramp": step}, ramp.view(np.uint32)))
     for form, base in bases:
         changed = np.flatnonzero(base != bits)
-        if len(changed) <= _MOST_CHANGES:
-            forms.append(form | ({"set": {int(at): float_value(int(bits[at])) for at in changed}} if len(changed) else {}))
+        forms.append(form | ({"set": {int(at): float_value(int(bits[at])) for at in changed}} if len(changed) else {}))
     return min(forms, key=_length)
 
 
