@@ -526,6 +526,51 @@ def bench_headers(files: tuple[Path, ...], seconds: float, gguf_py: bool, as_jso
     return bench_header(files, seconds, gguf_py=gguf_py, as_json=as_json)
 
 
+@main.command("search")
+@click.option("--subject", "-S", required=True, metavar="NAME|PATH", shell_complete=_complete_subject,
+              help="Who is searched: an adapter or an authority.")  # fmt: skip
+@click.option("--against", "-A", default="llama.cpp", show_default=True, metavar="NAME|PATH", shell_complete=_complete_subject,
+              help="Whom it is held to: an authority, or another adapter.")  # fmt: skip
+@click.option(
+    "--op", "ops", multiple=True, metavar="OP", help="Only this op. May be given several times.  [default: all that both do]"
+)
+@click.option("--type", "-t", "types", multiple=True, metavar="TYPE", help="Only this type (Q4_K). May be given several times.")
+@click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="How long.  [default: 60, without --examples]")
+@click.option("--examples", type=click.IntRange(1), help="How many draws; the same seed then finds the same.")
+@click.option("--seed", default=0, type=click.IntRange(0, 2**31 - 1), show_default=True, help="Which draws.")
+@click.option("--stop-at-first", is_flag=True, help="End at the first divergence; it is not made small.")
+@click.option("--promote", is_flag=True, help="Add what is found to the cases, in found/, with what the authorities answer.")
+@click.option("--database", type=click.Path(path_type=Path, file_okay=False),
+              help="Where finds are kept, to be tried first the next time.  [default: the cache, of a search by time]")  # fmt: skip
+@click.option("--no-database", is_flag=True, help="Keep nothing, and try nothing that was kept.")
+@click.option(
+    "--report",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where cases and reports go; default: reports/<time>.",
+)
+@_cases
+@_json
+@_one_screen
+def search_inputs(folder: Path | None, as_json: bool, **options: Any) -> int:
+    """Let hypothesis look for inputs on which two subjects differ, and make each as small as it can be (docs/search.md).
+
+    \b
+    Exit codes: 0 nothing was found; 1 the subject departs somewhere.
+
+    \b
+    Examples:
+      gguf-conformance search --subject impl --seconds 300
+      gguf-conformance search --subject gguf-py --against llama.cpp --op header --op load
+      gguf-conformance search --subject ./my-adapter --type Q4_K --examples 500 --seed 7 --promote
+    """
+    from conformance.search.command import SearchOptions, search_command
+
+    _expect_subjects()
+    options["ops"], options["types"] = tuple(options["ops"]), tuple(options["types"])
+    return search_command(SearchOptions(**options), folder or _default_folder(), fresh=folder is None, as_json=as_json)
+
+
 @main.command("build-authority")
 @click.option("--wheel-only", is_flag=True, help="Build the wheel into the cache, install nothing.")
 @_one_screen

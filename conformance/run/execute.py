@@ -216,7 +216,7 @@ class Execution:
         """Keep the first authority's tensor directory: it says which tensors are asked for."""
         if step.op != ("header" if "header" in self.case.ask else "load"):
             return
-        outcomes = {name: measures[name].outcome for name in LEADERS if name in measures}
+        outcomes = {name: measures[name].outcome for name in dict.fromkeys([*LEADERS, *measures]) if name in measures}
         self.without_directory = {name for name, outcome in outcomes.items() if not isinstance(outcome, Ok)}
         self.directory = next((outcome.header for outcome in outcomes.values() if isinstance(outcome, Ok)), None)
 

@@ -70,6 +70,11 @@ def live_authorities() -> tuple[Manifest, ...]:
     return tuple(find_manifest(name) for name in _MODULES)
 
 
+def available_authorities() -> tuple[Manifest, ...]:
+    """Give the manifests of the authorities that are installed."""
+    return tuple(find_manifest(name) for name in _MODULES if installed(name))
+
+
 def record_command(options: Options) -> str:
     """Give the command that records answers for these cases, without its selection."""
     return shlex.join(["gguf-conformance", "record", *(("--cases", str(options.cases)) if options.cases else ())])

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any
 
+from conformance.judge.headers import general_path
 from conformance.search.clock import Clock
 from conformance.search.files import FileBench, Pair
-from conformance.search.hit import Hit
+from conformance.search.hit import Hit, breaks
 from conformance.search.hypotheses import draw
 from conformance.search.numbers import NumberBench
 from conformance.search.plan import FILE_OPS, NUMBER_OPS, Plan
@@ -19,6 +20,9 @@ _FORMS = 64
 # Draws of a round: after it finds are made small, and the other kind of input has its turn.
 _DOCUMENTS = 24
 _PLANS = 24
+
+# What counts as large: no reader needs seconds for so many of anything.
+_LARGE = 2**20
 
 OnHit = Callable[[Hit], None]
 
@@ -33,6 +37,8 @@ class FileArea:
         self.ops = frozenset(ops)
         self.clock = clock
         self.on_hit = on_hit
+        # Fields of which a large number made a side wait or die: once is enough.
+        self.sore: set[str] = set()
 
     def round(self, seed: int, examples: int) -> None:
         """Draw documents and put their forms; what the last ones show is noted before it ends."""
@@ -58,11 +64,23 @@ class FileArea:
         forms = variants(recipe, seed, _FORMS)
         first = next(forms)
         others = (first._replace(op=op) for op in ("tensor", "write"))
-        return (probe for probe in chain([first], others, forms) if probe.op in self.ops)
+        return (probe for probe in chain([first], others, forms) if probe.op in self.ops and not self._is_sore(probe))
+
+    def _is_sore(self, probe: FileProbe) -> bool:
+        return bool(self.sore) and not self.sore.isdisjoint(_large_fields(probe))
 
     def _note(self, hits: Iterable[Hit]) -> None:
         for hit in hits:
+            if breaks(hit.signature) and isinstance(hit.probe, FileProbe):
+                self.sore.update(_large_fields(hit.probe))
             self.on_hit(hit)
+
+
+def _large_fields(probe: FileProbe) -> Iterator[str]:
+    """Name the fields that a large number was written into."""
+    for path, value in probe.recipe.get("patch", {}).items():
+        if isinstance(value, int) and abs(value) >= _LARGE:
+            yield general_path(path)
 
 
 class NumberArea:

@@ -29,7 +29,7 @@ from conformance.values import Header
 _TENSORS = 8
 _TENSOR_BYTES = 1 << 20
 # Seconds that either side may take for a file: a search meets some on which a reader never ends.
-_PATIENCE = 10.0
+_PATIENCE = 3.0
 _READING = ("header", "load", "tensor")
 
 

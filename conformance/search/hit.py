@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from conformance.judge.divergence import Divergence
+from conformance.judge.signature import Signature
 from conformance.search.probe import FileProbe, NumberProbe
 
 Probe = FileProbe | NumberProbe
@@ -29,3 +30,12 @@ class Hit(NamedTuple):
     def bucket(self) -> tuple[str, str]:
         """What hits have in common that are likely to be one finding."""
         return self.signature, self.probe.label
+
+
+# Kinds of divergence after which a process is not used again.
+_BREAKS = ("crash", "timeout", "memory", "protocol")
+
+
+def breaks(signature: str) -> bool:
+    """Tell whether a divergence of this signature costs a process."""
+    return Signature.of(signature).kind.startswith(_BREAKS)

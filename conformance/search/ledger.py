@@ -8,11 +8,14 @@ from typing import NamedTuple
 
 import msgspec
 
+from conformance.judge.signature import Signature
 from conformance.search.hit import Hit
 from conformance.search.plan import Finding
 
-# Hits with one signature but other labels are often the same finding: after so many of them no more are made small.
+# Hits with one signature but other labels are often the same finding: after so many of them no more are made small. Which of two
+# faults a refusal names first is the least of a reader's concerns.
 _LABELS = 24
+_LABELS_OF_CLASSES = 3
 
 
 class Seen(NamedTuple):
@@ -36,7 +39,7 @@ class Ledger:
     def note(self, seen: Seen) -> bool:
         """Keep a hit if it is of a new bucket; tell whether it was."""
         bucket = seen.hit.bucket
-        if bucket in self._buckets or self._labels[bucket[0]] >= _LABELS:
+        if bucket in self._buckets or self._labels[bucket[0]] >= (_LABELS_OF_CLASSES if _of_class(bucket[0]) else _LABELS):
             return False
         self._buckets.add(bucket)
         self._labels[bucket[0]] += 1
@@ -51,16 +54,24 @@ class Ledger:
         return before is None
 
     def pending(self, may: Callable[[], bool]) -> Iterator[Seen]:
-        """Give the hits that wait, and forget them, while there ``may`` be more; those of signatures without a finding first."""
+        """Give the hits that wait, and forget them, while there ``may`` be more.
+
+        Those of signatures without a finding come first, and last those that differ only in why they refuse.
+        """
         while self._pending and may():
             known = {signature for signature, _ in self.findings}
-            first = min(range(len(self._pending)), key=lambda index: (self._pending[index].hit.signature in known, index))
+            waiting = [seen.hit.signature for seen in self._pending]
+            first = min(range(len(waiting)), key=lambda index: (_of_class(waiting[index]), waiting[index] in known, index))
             yield self._pending.pop(first)
 
     @property
     def waiting(self) -> int:
         """How many hits wait."""
         return len(self._pending)
+
+
+def _of_class(signature: str) -> bool:
+    return Signature.of(signature).kind == "reject-class"
 
 
 def _dated(finding: Finding, before: Finding) -> Finding:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +14,10 @@ from conformance.subjects.manifest import Manifest
 
 FILE_OPS = ("header", "load", "tensor", "write")
 NUMBER_OPS = ("quantize", "dequantize", "dot", "matvec")
+
+# What a case's id cannot hold, and how much of a finding's words one does.
+_UNFIT = re.compile(r"[^A-Za-z0-9.]+")
+_LONGEST = 60
 
 Say = Callable[[str], None]
 
@@ -65,6 +71,18 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     def key(self) -> tuple[str, str]:
         """What tells it from others."""
         return self.signature, self.focus
+
+    @property
+    def suite(self) -> str:
+        """The case file that it belongs into."""
+        return f"found/{self.op.partition(':')[0]}"
+
+    @property
+    def slug(self) -> str:
+        """The last part of its case's id: what differs, what the input is about, and the input's digest."""
+        digest = hashlib.blake2b(msgspec.json.encode(self.case, order="sorted"), digest_size=3).hexdigest()
+        about = _UNFIT.sub("-", f"{self.signature.partition(':')[2]}-{self.focus}").strip("-.")
+        return f"{about[:_LONGEST]}-{digest}".lstrip("-._+")
 
 
 class First(msgspec.Struct, frozen=True):

@@ -11,7 +11,7 @@ from conformance.cases.build import build
 from conformance.errors import ConfigurationError
 from conformance.search import file_case, number_case
 from conformance.search.files import FileBench
-from conformance.search.hit import Hit
+from conformance.search.hit import Hit, breaks
 from conformance.search.ledger import Seen
 from conformance.search.numbers import NumberBench
 from conformance.search.plan import Finding
@@ -20,8 +20,10 @@ from conformance.search.rows import Flags
 from conformance.search.shrink_files import shrink as shrink_file
 from conformance.search.shrink_numbers import shrink as shrink_numbers
 
-# Files of one exchange while shrinking.
+# Files of one exchange while shrinking. What breaks a process costs a new one, or the time of waiting for it: then one at a time,
+# the first that shows it is taken, and there are few rounds.
 _BATCH = 64
+_ROUNDS_OF_BREAKS = 16
 
 
 class Settler:
@@ -45,7 +47,7 @@ class Settler:
         recipe: Mapping[str, Any] = dict(probe.recipe)
         stable = shows([recipe])[0] or self._alone(lambda: shows([recipe])[0])
         if stable:
-            recipe = shrink_file(recipe, shows)
+            recipe = shrink_file(recipe, shows, rounds=_ROUNDS_OF_BREAKS) if breaks(hit.signature) else shrink_file(recipe, shows)
         least = FileProbe(probe.op, build(recipe).data, recipe, probe.label)
         shown = self._shown(hit, self.files.ask([least])[0]) if stable else hit
         return _finding(
@@ -82,10 +84,13 @@ class Settler:
     def _files_show(self, hit: Hit, op: str, recipes: Sequence[Mapping[str, Any]]) -> list[bool]:
         shown = [False] * len(recipes)
         built = [(index, probe) for index, recipe in enumerate(recipes) if (probe := _built(op, recipe))]
-        for start in range(0, len(built), _BATCH):
-            part = built[start : start + _BATCH]
+        batch = 1 if breaks(hit.signature) else _BATCH
+        for start in range(0, len(built), batch):
+            part = built[start : start + batch]
             for (index, _), hits in zip(part, self.files.ask([probe for _, probe in part]), strict=True):
                 shown[index] = any(_same(hit, other) for other in hits)
+            if batch == 1 and any(shown):
+                break
         return shown
 
     def _alone(self, shows: Any) -> bool:

@@ -1,0 +1,90 @@
+"""``search``: what is asked for becomes a plan, its findings become cases with reports, and, where asked, permanent ones."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+from conformance.errors import EXIT_DIVERGENCE, EXIT_OK, UsageError
+from conformance.ggml_types import BY_NAME
+from conformance.interrupts import EXIT_INTERRUPTED
+from conformance.places import cache_root, cases_root
+from conformance.report.write import fresh_folder
+from conformance.search.engine import search
+from conformance.search.plan import FILE_OPS, NUMBER_OPS, Plan
+from conformance.search.promote import promote
+from conformance.search.results import write_results
+from conformance.search.view import told
+from conformance.subjects.manifest import find_manifest
+
+DEFAULT_SECONDS = 60.0
+
+
+class SearchOptions(NamedTuple):
+    """What the command is told."""
+
+    subject: str
+    against: str
+    ops: tuple[str, ...]
+    types: tuple[str, ...]
+    seconds: float | None
+    examples: int | None
+    seed: int
+    database: Path | None
+    no_database: bool
+    stop_at_first: bool
+    promote: bool
+    cases: Path | None
+
+
+def search_command(options: SearchOptions, folder: Path | None, *, fresh: bool, as_json: bool) -> int:
+    """Search, write what was found below ``folder``, print it; 1 where the subject departs from what it is held to.
+
+    Raises UsageError for an op or a type that does not exist, ConfigurationError where a side cannot be started.
+    """
+    plan = make_plan(options)
+    searched = search(plan, _say)
+    if folder is None or not searched.findings:
+        folder = None
+    else:
+        folder = fresh_folder(folder) if fresh else folder
+        searched = write_results(plan, searched, folder)
+    sys.stdout.write(told(plan, searched, folder, as_json=as_json))
+    if options.promote and searched.divergences:
+        for line in promote(searched.divergences, options.cases or cases_root()):
+            sys.stdout.write(f"{line}\n")
+    if searched.interrupted:
+        return EXIT_INTERRUPTED
+    return EXIT_DIVERGENCE if searched.divergences or searched.first else EXIT_OK
+
+
+def make_plan(options: SearchOptions) -> Plan:
+    """Make the plan of a search: by time where nothing else is said, and then with what earlier ones kept."""
+    for name in options.ops:
+        if name not in (*FILE_OPS, *NUMBER_OPS):
+            raise UsageError(f"op {name!r} does not exist", hint=f"These do: {', '.join((*FILE_OPS, *NUMBER_OPS))}.")
+    types = tuple(name.upper() for name in options.types)
+    for name in types:
+        if name not in BY_NAME:
+            raise UsageError(f"type {name!r} does not exist", hint=f"These do: {', '.join(BY_NAME)}.")
+    seconds = options.seconds if options.seconds or options.examples else DEFAULT_SECONDS
+    # A search by draws is one that is to be repeated: what others found before it would be in its way.
+    kept = None if options.no_database or seconds is None else cache_root() / "search"
+    return Plan(
+        subject=find_manifest(options.subject),
+        against=find_manifest(options.against),
+        ops=options.ops,
+        types=types,
+        seconds=seconds,
+        examples=options.examples,
+        seed=options.seed,
+        stop_at_first=options.stop_at_first,
+        database=options.database or kept,
+    )
+
+
+def _say(text: str) -> None:
+    """Tell on stderr what is found, when it is."""
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()

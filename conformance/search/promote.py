@@ -1,0 +1,66 @@
+"""Findings made permanent: cases in ``cases/found/``, with what the authorities answer declared and recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from conformance.cases.load import load_suites
+from conformance.cases.model import Case
+from conformance.cases.select import select
+from conformance.cases.written import to_yaml
+from conformance.errors import ConfigurationError
+from conformance.judge.golden import GoldenStore
+from conformance.packages import silent
+from conformance.run.record import record
+from conformance.run.setup import live_authorities, locator
+from conformance.search.declared import suite_text
+from conformance.search.observe import declare
+from conformance.search.plan import Finding
+
+_ABOUT = "found by `gguf-conformance search`; a case says in its note what it was found by"
+
+
+def promote(findings: Sequence[Finding], root: Path) -> Iterator[str]:
+    """Add each finding's case to ``root`` and record what the authorities answer; gives a line to tell of each case.
+
+    A finding that is a case already is left alone. Raises AuthorityMissingError where an authority is not installed,
+    ConfigurationError where a file cannot be written.
+    """
+    authorities = live_authorities()
+    declared = declare(findings, authorities)
+    added = [finding for finding in findings if _add(finding, declared[finding.slug], root)]
+    if not added:
+        yield "nothing to promote: every finding is a case already"
+        return
+    ids = [f"{finding.suite}/{finding.slug}" for finding in added]
+    cases = select(load_suites(root), ids)
+    refused = record(cases, authorities, GoldenStore(root / "golden"), locator(silent), _quietly).refused
+    for name in ids:
+        yield f"promoted {name}: {root / Path(name).parent}.yaml"
+    for result in refused:
+        yield f"not recorded: {result.case}: {result.who}: {result.reason}"
+
+
+def _add(finding: Finding, declared: Mapping[str, Any], root: Path) -> bool:
+    """Add one case at the end of its file; tell whether it was not there yet."""
+    path = root / f"{finding.suite}.yaml"
+    case = {**declared, "note": finding.summary}
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            path.write_text(suite_text(finding.suite, {finding.slug: case}, {"note": _ABOUT}), encoding="utf-8")
+            return True
+        text = path.read_text(encoding="utf-8")
+        if f"\n  {finding.slug}:" in text:
+            return False
+        block = to_yaml({"cases": {finding.slug: case}}).partition("\n")[2]
+        path.write_text(f"{text.rstrip()}\n{block}", encoding="utf-8")
+    except OSError as problem:
+        raise ConfigurationError(f"cannot write the case: {problem.strerror or problem}", where=str(path)) from problem
+    return True
+
+
+def _quietly(_: Case) -> None:
+    """Tell nothing of a case that is recorded: they are few."""

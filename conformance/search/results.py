@@ -1,0 +1,122 @@
+"""The findings of a search on disk: case files that run like any other, the reports of such a run, and a list."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from conformance.cases.load import load_suites
+from conformance.cases.model import AUTHORITIES, Case, Expect
+from conformance.errors import ConfigurationError
+from conformance.judge.golden import GoldenStore
+from conformance.packages import silent
+from conformance.report.events import CaseResult, Event, EventLog
+from conformance.report.write import prepare_folder, write_reports
+from conformance.run.engine import RunPlan, run
+from conformance.run.setup import available_authorities, locator
+from conformance.search.declared import suite_text
+from conformance.search.observe import declare
+from conformance.search.plan import Finding, Plan, Searched
+from conformance.subjects.manifest import Manifest
+
+DECLARED = "declared"
+FINDINGS = "findings.json"
+
+
+def write_results(plan: Plan, searched: Searched, folder: Path) -> Searched:
+    """Declare the findings as cases below ``folder``, run these in fresh processes, and write the run's reports beside them.
+
+    Gives the search with findings that the run did not show again marked unstable. Raises ConfigurationError where a side cannot be
+    started or nothing can be written.
+    """
+    authorities = _authorities(plan)
+    declared = declare(searched.findings, [manifest for manifest in authorities if manifest.name in AUTHORITIES])
+    root = folder / DECLARED
+    _write_cases(root, searched.findings, declared)
+    repeated = _run(plan, authorities, root, folder)
+    confirmed = msgspec.structs.replace(searched, findings=tuple(_confirmed(searched.findings, repeated)))
+    (folder / FINDINGS).write_bytes(msgspec.json.format(msgspec.json.encode(confirmed), indent=1))
+    return confirmed
+
+
+def _authorities(plan: Plan) -> list[Manifest]:
+    """Give who answers beside the subject: the authorities that are installed, and what it was held to."""
+    installed = [manifest for manifest in available_authorities() if manifest.name != plan.against.name]
+    return [plan.against, *installed]
+
+
+def _write_cases(root: Path, findings: Sequence[Finding], declared: Mapping[str, Mapping[str, Any]]) -> None:
+    suites: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for finding in findings:
+        suites.setdefault(finding.suite, {})[finding.slug] = {**declared[finding.slug], "note": finding.summary}
+    try:
+        for suite, cases in suites.items():
+            path = root / f"{suite}.yaml"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(suite_text(suite, cases), encoding="utf-8")
+    except OSError as problem:
+        raise ConfigurationError(
+            f"cannot write the cases: {problem.strerror or problem}", where=str(root), hint="name another folder by --report"
+        ) from problem
+
+
+def _run(plan: Plan, authorities: list[Manifest], root: Path, folder: Path) -> dict[str, CaseResult]:
+    """Run the declared cases; gives the subject's result on each, by the case's key."""
+    cases = [_held_to(case, plan.against.name) for case in load_suites(root)]
+    subject = _as_subject(plan.subject, authorities)
+    words = ["gguf-conformance", "run", "--subject", plan.subject.name, "--cases", str(root), "--oracle", "live"]
+    command = shlex.join([*words, "--profile", plan.against.name])
+    results: dict[str, CaseResult] = {}
+    with prepare_folder(folder).open("wb", buffering=0) as stream:
+        log = EventLog(stream)
+
+        def sink(event: Event) -> None:
+            log.write(event)
+            if isinstance(event, CaseResult) and event.who == subject.name:
+                results[event.case.rpartition("/")[2]] = event
+
+        run(
+            RunPlan(
+                cases=cases,
+                all_ids=[case.id for case in cases],
+                subjects=[subject],
+                authorities=authorities,
+                store=GoldenStore(root / "golden"),
+                locate=locator(silent),
+                profile=plan.against.name,
+                jobs=min(os.cpu_count() or 1, len(cases)),
+                command=command,
+                repeat=command,
+                record="gguf-conformance record",
+            ),
+            sink,
+        )
+    write_reports(folder / "events.ndjson", folder)
+    return results
+
+
+def _as_subject(manifest: Manifest, authorities: Sequence[Manifest]) -> Manifest:
+    """Give the subject's manifest, under another name where it answers as an authority too; nothing is known of its divergences."""
+    taken = any(manifest.name == other.name for other in authorities)
+    name = f"{manifest.name}-as-subject" if taken else manifest.name
+    return msgspec.structs.replace(manifest, name=name, divergences=None)
+
+
+def _held_to(case: Case, against: str) -> Case:
+    """Expect of whatever the subject is held to that it answers at all, where that is no authority with a name of its own."""
+    if against in case.expect:
+        return case
+    free = {op: (Expect("either"),) for op in case.ask}
+    return msgspec.structs.replace(case, expect={**case.expect, against: free})
+
+
+def _confirmed(findings: Sequence[Finding], repeated: Mapping[str, CaseResult]) -> Iterator[Finding]:
+    for finding in findings:
+        result = repeated.get(finding.slug)
+        shown = finding.against or (result is not None and bool(result.divergences))
+        yield msgspec.structs.replace(finding, unstable=finding.unstable or not shown)
