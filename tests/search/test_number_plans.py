@@ -71,14 +71,15 @@ def steps_of(kind: str, block: F32) -> list[Fraction]:
     """Give each element in units of the exact scale that the type's definition takes from the block."""
     values = exact(block)
     if kind == "Q4_1":
-        least = min(values)
-        return [(value - least) * 15 / (max(values) - least) for value in values]
+        least, most = min(values), max(values)
+        return [(value - least) * 15 / (most - least) for value in values]
     if kind == "MXFP4":
         greatest = max(map(abs, values))
         exponent = floor(np.log2(float(greatest)))
         return [abs(value) / Fraction(2) ** (exponent - 2) for value in values]
     levels = {"Q8_0": 127, "Q4_0": -8, "Q5_0": -16, "Q3_K": -4, "Q6_K": -32, "IQ4_NL": -127, "TQ2_0": 1}[kind]
-    return [value * levels / max(values, key=abs) for value in values]
+    greatest = max(values, key=abs)
+    return [value * levels / greatest for value in values]
 
 
 def halfway(kind: str, step: Fraction) -> bool:
