@@ -26,10 +26,12 @@ def describe_file(path: Path, folder: Path) -> Described:
     Raises ConfigurationError where it has none: it is big-endian, cut short, or no GGUF.
     """
     described = Described(folder / "description.json", folder / "data.bin")
+    hint = "ask `write` of a sound, little-endian file: it is written from what the file says"
+    if path.stat().st_size == 0:
+        raise ConfigurationError("the file cannot be described: it is empty", hint=hint)
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         walked = walk(data)
         if walked.problem:
-            hint = "ask `write` of a sound, little-endian file: it is written from what the file says"
             raise ConfigurationError(f"the file cannot be described: it {walked.problem}", hint=hint)
         described.header.write_bytes(msgspec.json.encode(walked.header))
         _write_data(walked.header, data, described.data)
