@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from conformance.cases.plan import WIDTHS
 from conformance.ggml_types import BY_ID, GgmlType
@@ -17,29 +17,35 @@ MAX_PAIRS, MAX_TENSORS = 6, 4
 _MAX_DATA = 600
 
 ALIGNMENTS = (32, 64, 16, 8, 128, 4, 2, 1, 256)
-# Plain ones first, then odd ones: empty parts, capitals, no ASCII, NUL, names that readers keep for themselves.
-KEYS: tuple[bytes, ...] = (
-    *(b"a", b"b", b"c.d", b"general.name", b"general.type", b"general.architecture", b"general.file_type"),
-    *(b"general.quantization_version", b"llama.block_count", b"tokenizer.ggml.tokens", b"split.count", b"tokenizer.chat_template"),
+
+
+class Words(NamedTuple):
+    """Keys, names or strings: ordinary ones, and odd ones, which many readers refuse and which therefore come rarely."""
+
+    plain: tuple[bytes, ...]
+    odd: tuple[bytes, ...]
+
+    def drawn(self, draw: Draw) -> bytes:
+        """Give one of them, an odd one in 24."""
+        return choose(draw, self.odd if draw.below(24) == 23 else self.plain)
+
+
+_PLAIN_KEYS = b"""a b c.d general.name general.type general.architecture general.file_type general.quantization_version
+llama.block_count tokenizer.ggml.tokens tokenizer.chat_template split.count"""
+# Empty parts, capitals, no ASCII, NUL, names that readers keep for themselves.
+_ODD_KEYS = (
     *(b"a..b", b".", b".a", b"a.", b"A.B", b"general.Name", b"a-b", b"a b", b"1", b"\xc3\xa9", b"\xe4\xbd\xa0.a", b"\xff", b"\xc3"),
     *(b"a\0", b"a\0b", b"\0", b"GGUF.version", b"GGUF.kv_count", b"GGUF.tensor_count", b"k" * 65, b"\n"),
 )
-NAMES: tuple[bytes, ...] = (
-    *(
-        b"t",
-        b"u",
-        b"token_embd.weight",
-        b"blk.0.attn_q.weight",
-        b"output.weight",
-        b"rope_freqs.weight",
-        b"blk.10.ffn_down_exps.weight",
-    ),
+_PLAIN_NAMES = b"""t u token_embd.weight blk.0.attn_q.weight output.weight rope_freqs.weight blk.10.ffn_down_exps.weight"""
+_ODD_NAMES = (
     *(b"", b"T", b"a b", b".", b"x" * 63, b"x" * 62, b"y" * 63, b"\xc3\xa9", b"\xff", b"t\0", b"t\0u", b"\n", b"general.alignment"),
 )
-STRINGS: tuple[bytes, ...] = (
-    *(b"", b"a", b"llama", b"hello world", b"\xc3\xa9", b"\xf0\x9f\x98\x80", b"a\0b", b"\0", b"\n", b"\xff\xfe", b"\xed\xa0\x80"),
-    *(b"\xc3", b"0", b"true", b"null", b" a ", b"<s>", b"\xef\xbb\xbfa", b"x" * 100),
-)
+_PLAIN_STRINGS = (b"", b"a", b"llama", b"hello world", b"\xc3\xa9", b"\xf0\x9f\x98\x80", b"\n", b"0", b"true", b"<s>", b"x" * 100)
+_ODD_STRINGS = (b"a\0b", b"\0", b"\xff\xfe", b"\xed\xa0\x80", b"\xc3", b"null", b" a ", b"\xef\xbb\xbfa")
+KEYS = Words(tuple(_PLAIN_KEYS.split()), _ODD_KEYS)
+NAMES = Words(tuple(_PLAIN_NAMES.split()), _ODD_NAMES)
+STRINGS = Words(_PLAIN_STRINGS, _ODD_STRINGS)
 # Bit patterns of each width: zeros, small numbers, limits, and what a float makes of them.
 _BITS: dict[int, tuple[int, ...]] = {
     1: (0, 1, 2, 7, 0x7F, 0x80, 0xFE, 0xFF),
@@ -100,7 +106,7 @@ def document(draw: Draw) -> Recipe:
 def _pairs(draw: Draw) -> list[Recipe]:
     keys: dict[bytes, None] = {}
     for _ in range(draw.below(MAX_PAIRS + 1)):
-        key = choose(draw, KEYS)
+        key = KEYS.drawn(draw)
         keys[key if key not in keys else key + b".%d" % len(keys)] = None
     pairs = [{"key": text_form(key), **_value(draw)} for key in keys]
     if pairs and draw.below(4) == 3:
@@ -111,7 +117,7 @@ def _pairs(draw: Draw) -> list[Recipe]:
 def _value(draw: Draw) -> Recipe:
     form = choose(draw, _FORMS)
     if form == "str":
-        return {"str": text_form(choose(draw, STRINGS))}
+        return {"str": text_form(STRINGS.drawn(draw))}
     return {"array": array(draw)} if form == "array" else {form: number(draw, form)}
 
 
@@ -136,14 +142,14 @@ def array(draw: Draw, depth: int = 0) -> Recipe:
     if kind == "array":
         return {"array": [array(draw, depth + 1) for _ in range(min(count, 2))]}
     if kind == "str":
-        return {"str": [text_form(choose(draw, STRINGS)) for _ in range(count)]}
+        return {"str": [text_form(STRINGS.drawn(draw)) for _ in range(count)]}
     return {kind: [number(draw, kind) for _ in range(count)]}
 
 
 def _tensors(draw: Draw) -> list[Recipe]:
     names: dict[bytes, None] = {}
     for _ in range(draw.below(MAX_TENSORS + 1)):
-        name = choose(draw, NAMES)
+        name = NAMES.drawn(draw)
         names[name if name not in names else name[:60] + b"%d" % len(names)] = None
     return [{"name": text_form(name), **_shaped(draw), **_data(draw)} for name in names]
 

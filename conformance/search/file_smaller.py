@@ -29,11 +29,13 @@ def less_edited(recipe: Recipe) -> Iterator[Recipe]:
 
 
 def afresh(recipe: Recipe) -> Iterator[Recipe]:
-    """Start from files with next to nothing in them, with this file's edits and without."""
+    """Start from files with next to nothing in them, with this file's edits and without; or only from its pairs, or its tensors."""
     edits: Recipe = {key: recipe[key] for key in ("patch", "cut", "append") if key in recipe}
     for tiny in _TINY:
         yield tiny
         yield {**tiny, **edits}
+        if "kv" in recipe and "tensors" in recipe:
+            yield from ({**kept(recipe, part, ()), part: tiny[part]} for part in _COUNTS if part in tiny)
 
 
 def _pair(key: str = "a", **value: Any) -> dict[str, Any]:

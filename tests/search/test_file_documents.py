@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import impl
 from conformance.cases.build import build
 from conformance.cases.walk import walk
-from conformance.search.file_documents import KEYS, NAMES, document
+from conformance.search.file_documents import KEYS, NAMES, STRINGS, document
 from conformance.search.file_draws import Seeded, Tape
 from conformance.search.file_strategies import broken_files, documents, file_bytes
 from conformance.search.file_texts import text_bytes, text_form
@@ -59,6 +59,9 @@ def test_documents_hold_every_value_type_and_every_shape() -> None:
     assert {0, 1} <= {dim for tensor in tensors for dim in tensor["dims"]}
     assert {recipe.get("version", 3) for recipe in DRAWN} == {2, 3}
     assert any("u32" in pair and pair["key"] == "general.alignment" for recipe in DRAWN for pair in recipe.get("kv", ()))
+    keys = {text_bytes(pair["key"]) for recipe in DRAWN for pair in recipe.get("kv", ())}
+    assert {b"a", b"general.architecture"} <= keys
+    assert len(keys & set(KEYS.odd)) > 10
     assert sorted(len(build(recipe).data) for recipe in DRAWN)[len(DRAWN) * 9 // 10] < 1024
 
 
@@ -74,7 +77,7 @@ def test_a_tape_of_zeros_or_none_is_the_simplest_document() -> None:
 
 
 def test_keys_and_names_say_their_bytes() -> None:
-    for raw in (*KEYS, *NAMES):
+    for raw in (*KEYS.plain, *KEYS.odd, *NAMES.plain, *NAMES.odd, *STRINGS.plain, *STRINGS.odd):
         assert text_bytes(text_form(raw)) == raw
 
 
