@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from conformance.block_ops import NEEDING
+from conformance.block_ops import NEEDING, OTHER_REFERENCE
+from conformance.ggml_types import BY_NAME
 from conformance.search import number_changes as changes
 from conformance.search.probe import Floats, NumberProbe
 from conformance.search.probe_rows import block_count, cut, own_x, stack, take
@@ -27,6 +28,8 @@ AT_ONCE = 1024
 
 # Rows that are tried alone, windows of blocks that are tried one by one, candidates of a pass where each is a request.
 _LONE_ROWS, _LONE_WINDOWS, _LONE_CANDIDATES = 3, 4, 6
+# GROUP_MAX_EPS in ggml/src/ggml-quants.c, below which nothing is stored (docs/block-rules.md, N4).
+_SMALLEST_SIZE = 1e-15
 
 _Array = npt.NDArray[Any]
 
@@ -183,14 +186,23 @@ class Descent:
     def _all_at_once(self, part: _Part, variants: Callable[[_Array], _Array]) -> bool:
         """Ask for all variants in one request, then for the sums of those that showed it."""
         current = getattr(self._state, part.field).reshape(-1)
-        tried = _below(part, current[None], variants(current))
+        tried = _below(part, current[None], self._defined(variants(current)))
         showing = self._showing(part, _chosen(tried, self._at_once, self._at_once // 2))
         if not len(showing):
             return False
-        sums = _below(part, showing[:1], _sums(current, showing))
+        sums = _below(part, showing[:1], self._defined(_sums(current, showing)))
         best = self._showing(part, _chosen(sums, self._at_once))[:1]
         self._trail.append((self._with(part, best if len(best) else showing[:1]), False))
         return True
+
+    def _defined(self, variants: _Array) -> _Array:
+        """Leave out blocks without numbers of size where a reference function keeps the codes of the block before."""
+        if not self._state.variant or self._state.type not in OTHER_REFERENCE:
+            return variants
+        size = BY_NAME[self._state.type].block
+        blocks = np.abs(variants).reshape(len(variants), variants.shape[1] // size, size)
+        defined: _Array = variants[(blocks.max(axis=2) >= _SMALLEST_SIZE).all(axis=1)]
+        return defined
 
     def _showing(self, part: _Part, variants: _Array) -> _Array:
         """Give the variants that show it; where a row shows it only after others, it is the last row of a variant that counts."""
@@ -203,7 +215,7 @@ class Descent:
         """Ask for the simplest variants, each in a request of its own."""
         current = getattr(self._state, part.field)
         flat = current.reshape(-1)
-        tried = _below(part, flat[None], variants(flat))
+        tried = _below(part, flat[None], self._defined(variants(flat)))
         chosen = _chosen(tried, _LONE_CANDIDATES)
         return self._first_alone(_replaced(self._state, part.field, variant.reshape(current.shape)) for variant in chosen)
 

@@ -86,6 +86,12 @@ def test_two_elements_with_a_ratio_get_the_shortest_numbers_that_have_it() -> No
     assert shrunk(probe, ratio).rows[0, :3].tolist() == [1.25, 0.75, 0]
 
 
+def test_no_block_of_a_reference_function_that_keeps_old_codes_loses_its_numbers() -> None:
+    """In a block of zeros IQ4_NL's repeats what was there before, so that any two libraries differ in it."""
+    small = shrunk(quantized("IQ4_NL", "bell", cols=64, rows=9, variant="ref"), lambda probe: np.full(probe.n, probe.cols == 64))
+    assert [block[block != 0].tolist() for block in small.rows.reshape(2, 32)] == [[1.0], [1.0]]
+
+
 def test_many_elements_that_must_not_be_zero_become_one() -> None:
     small = shrunk(quantized("Q8_0", "bell", cols=32), lambda probe: (probe.rows != 0).sum(axis=1) >= 20)
     assert (small.rows != 0).sum() == 20
