@@ -74,7 +74,7 @@ def _guarded(stream: TextIO, own: TextIO | None, *, vital: bool) -> TextIO:
     return io.TextIOWrapper(
         io.BufferedWriter(_Output(stream, vital=vital)),
         encoding=stream.encoding,
-        errors=stream.errors,
+        errors="backslashreplace",  # a sign that the encoding has not (ASCII, Latin-1, a lone surrogate) shows its escape
         line_buffering=stream.isatty() or not vital,
     )
 

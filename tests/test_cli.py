@@ -170,3 +170,11 @@ def test_runs_without_a_named_folder_do_not_share_one(cases: Path) -> None:
         assert done.returncode == 0
     assert sorted(path.name for path in (cases.parent / "reports").iterdir()) == ["now", "now-2"]
     assert all((cases.parent / "reports" / name / "summary.md").is_file() for name in ("now", "now-2"))
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_a_sign_that_the_terminal_cannot_show_shows_its_escape(cases: Path, encoding: str) -> None:
+    (cases / "own" / "files.yaml").write_text(GOOD.replace("cases:", "cases:\n  z: {build: {}, covers: [C…]}"), encoding="utf-8")
+    ended = command("list", "--cases", str(cases), env={"PYTHONIOENCODING": f"{encoding}:strict"})
+    assert ended.code == 0
+    assert "[C…]" in ended.out if encoding == "utf-8" else r"[C\u2026]" in ended.out
