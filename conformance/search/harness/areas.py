@@ -46,8 +46,9 @@ def _script(script: subject_runs_hold.Script) -> bytes:
     ).encode()
 
 
-def _words(words: tuple[str, ...]) -> bytes:
-    return shlex.join(("gguf-conformance", *words)).encode("utf-8", "surrogateescape")
+def _words(typed: command_lines_hold.Typed) -> bytes:
+    line = shlex.join(("gguf-conformance", *typed.words))
+    return f"PYTHONIOENCODING={typed.encoding} {line}\n".encode("utf-8", "surrogateescape")
 
 
 _SCRIPT = "write `lines` into script.json; command of a manifest: python -m conformance.search.harness.scripted script.json"

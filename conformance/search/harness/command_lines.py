@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from conformance.search.harness.oracles.command_lines import FILES
+from conformance.search.harness.oracles.command_lines import FILES, Typed
 
 _HEAVY = ("record", "sweep", "fuzz", "build-authority", "bench", "doctor", "search")
 _IDS = ("own/small/plain", "own/small", "own/**", "!own/**", "!", "**", "", "nothing", "own/small/pl?in", "[", "own//small")
@@ -49,12 +49,13 @@ _BASE = {
 }
 
 
-def documents() -> st.SearchStrategy[tuple[str, ...]]:
-    """Give the words after the program's name."""
+def documents() -> st.SearchStrategy[Typed]:
+    """Give the words after the program's name, and an encoding of the streams."""
     heavy = st.sampled_from(_HEAVY).map(lambda name: (name, "--help"))
     loose = st.lists(st.sampled_from(("--help", "--version", "-x", "", "help", *_VALUES)), max_size=3).map(tuple)
     command = st.sampled_from(sorted(_OPTIONS)).flatmap(_words)
-    return st.one_of(command, command, command, loose.filter(lambda words: not set(words) & set(_HEAVY)), heavy)
+    words = st.one_of(command, command, command, loose.filter(lambda words: not set(words) & set(_HEAVY)), heavy)
+    return st.builds(Typed, words, st.sampled_from(["utf-8", "ascii"]))
 
 
 def _words(name: str) -> st.SearchStrategy[tuple[str, ...]]:

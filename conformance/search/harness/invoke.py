@@ -7,7 +7,8 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from tempfile import TemporaryFile
+from typing import IO, NamedTuple
 
 from conformance.cli import TRACEBACK_VARIABLE, main
 from conformance.search.harness.broken import BrokenRule, require
@@ -24,15 +25,15 @@ class Ended(NamedTuple):
     err: str
 
 
-def invoke(*words: str) -> Ended:
-    """Run ``gguf-conformance WORDS``, with streams as a shell in a UTF-8 locale gives them.
+def invoke(*words: str, encoding: str = "utf-8") -> Ended:
+    """Run ``gguf-conformance WORDS``, with streams as a shell in a locale of this ``encoding`` gives them.
 
-    Raises BrokenRule where an exception gets out, where the exit code is none that is documented, and where a refusal says nothing.
+    Raises BrokenRule where an exception gets out, where the exit code is none that is documented, where wrong usage is not told.
     """
-    out, err = _stream("strict"), _stream("backslashreplace")
-    with _streams(out, err):
-        code = _exit_code(words)
-    ended = Ended(code, _text(out), _text(err))
+    with TemporaryFile() as out, TemporaryFile() as err:
+        with _streams(_text_to(out, "<stdout>", encoding, "strict"), _text_to(err, "<stderr>", encoding, "backslashreplace")):
+            code = _exit_code(words)
+        ended = Ended(code, _written(out, encoding), _written(err, encoding))
     require(code in DOCUMENTED, f"exit code {code} is none of the documented ones")
     require("Traceback (most recent call last)" not in ended.err, "a traceback on stderr")
     require("internal error" not in ended.err, f"internal error: {ended.err.strip()[:200]}")
@@ -50,26 +51,28 @@ def _exit_code(words: tuple[str, ...]) -> int:
     return 0
 
 
-def _stream(errors: str) -> io.TextIOWrapper:
-    return io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors=errors, newline="", write_through=True)
+def _text_to(file: IO[bytes], name: str, encoding: str, errors: str) -> io.TextIOWrapper:
+    raw = io.FileIO(file.fileno(), "wb", closefd=False)
+    raw.name = name
+    return io.TextIOWrapper(raw, encoding, errors, write_through=True)
 
 
-def _text(stream: io.TextIOWrapper) -> str:
-    stream.flush()
-    raw = stream.buffer
-    assert isinstance(raw, io.BytesIO)  # noqa: S101 - as _stream made it
-    return raw.getvalue().decode("utf-8", "backslashreplace")
+def _written(file: IO[bytes], encoding: str) -> str:
+    return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0).decode(encoding, "backslashreplace")
 
 
 @contextmanager
 def _streams(out: io.TextIOWrapper, err: io.TextIOWrapper) -> Iterator[None]:
     """Put streams in the place of the process's own, and let a fault of ours come out as the exception that it is."""
-    before = sys.stdout, sys.stderr, os.environ.get(TRACEBACK_VARIABLE)
-    sys.stdout, sys.stderr, os.environ[TRACEBACK_VARIABLE] = out, err, "1"
+    before = sys.stdout, sys.__stdout__, sys.stderr, sys.__stderr__, os.environ.get(TRACEBACK_VARIABLE)
+    sys.stdout = sys.__stdout__ = out  # type: ignore[misc] # Final to who uses it; here its guard is to take it for the process's own
+    sys.stderr = sys.__stderr__ = err  # type: ignore[misc] # the same
+    os.environ[TRACEBACK_VARIABLE] = "1"
     try:
         yield
     finally:
-        sys.stdout, sys.stderr, variable = before
+        sys.stderr.flush()
+        sys.stdout, sys.__stdout__, sys.stderr, sys.__stderr__, variable = before  # type: ignore[misc] # the same
         os.environ.pop(TRACEBACK_VARIABLE)
         if variable is not None:
             os.environ[TRACEBACK_VARIABLE] = variable

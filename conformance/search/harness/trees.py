@@ -49,7 +49,20 @@ def emit(tree: Tree) -> str:
         return "{" + ", ".join(f"{_key(key)}: {emit(value)}" for key, value in tree) + "}"
     if isinstance(tree, list):
         return "[" + ", ".join(emit(item) for item in tree) + "]"
-    return json.dumps(tree)
+    return _quoted(tree) if isinstance(tree, str) else json.dumps(tree)
+
+
+def _quoted(text: str) -> str:
+    """Write text so that JSON and YAML read the same: signs stand for themselves, but for those that YAML wants escaped.
+
+    JSON's escapes of signs beyond the first 65,536 are two surrogates each, which YAML takes for that.
+    """
+    plain = (
+        sign if sign.isprintable() and sign not in '"\\' else f"\\u{ord(sign):04x}"
+        for sign in text
+        if ord(sign) < 1 << 16 or sign.isprintable()
+    )
+    return f'"{"".join(plain)}"'
 
 
 def _key(key: Tree) -> str:

@@ -55,7 +55,7 @@ def _require_listed(cases: list[Case], root: Path) -> None:
     require(listed.code == 0, f"list of sound cases ends with {listed.code}: {listed.err.strip()[:200]}")
     rows = json.loads(listed.out)
     require([row["id"] for row in rows] == [case.id for case in cases], "list does not give all cases")
-    require(invoke("list", "--cases", str(root)).code == 0, "list gives JSON, but no lines")
+    require(invoke("list", "--cases", str(root), encoding="ascii").code == 0, "list gives JSON, but no lines")
 
 
 def _require_run(cases: list[Case], folder: Path) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from conformance.search.harness import small
 from conformance.search.harness.broken import require
@@ -17,11 +17,18 @@ from conformance.search.harness.stub import run_small, sound, write_golden
 FILES = ("cases", "adapter", "events.ndjson", "file.gguf", "pipe", "empty", "text.txt", "loop")
 
 
-def check(words: Sequence[str], folder: Path) -> None:
+class Typed(NamedTuple):
+    """The words after the program's name, and the locale's encoding."""
+
+    words: tuple[str, ...]
+    encoding: str
+
+
+def check(typed: Typed, folder: Path) -> None:
     """Run the words in a folder that has some of what they name."""
     _furnish(folder)
     with contextlib.chdir(folder):
-        ended = invoke(*words)
+        ended = invoke(*typed.words, encoding=typed.encoding)
     refused = ended.code in {2, 3, 4}
     require(not refused or ended.err.strip() or ended.out.strip(), f"exit code {ended.code}, and not a word")
 

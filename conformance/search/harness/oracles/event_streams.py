@@ -29,7 +29,7 @@ def check(document: bytes, folder: Path) -> None:
         require("!! " not in ended.out, "a whole stream is said not to be one")
     again = invoke("report", str(path), "--to", str(folder / "out"))
     require(again == ended, "the same stream, another report")
-    require(invoke("report", str(path), "--by-type").code == ended.code, "another exit code with --by-type")
+    require(invoke("report", str(path), "--by-type", encoding="latin-1").code == ended.code, "another exit code with --by-type")
 
 
 def _wrong(document: bytes) -> tuple[str, int]:
