@@ -23,6 +23,23 @@ class _Plain(_DUMPER):  # type: ignore[misc] # its class is chosen when it is lo
 def to_yaml(document: Mapping[str, Any], *, width: int = 120) -> str:
     """Give a mapping out of a case, or a whole case file, as YAML that reads back to the same text in every scalar."""
     text: str = yaml.dump(
-        msgspec.to_builtins(document), Dumper=_Plain, sort_keys=False, allow_unicode=True, default_flow_style=None, width=width
+        _texts(msgspec.to_builtins(document)),
+        Dumper=_Plain,
+        sort_keys=False,
+        allow_unicode=True,
+        default_flow_style=None,
+        width=width,
     )
     return text
+
+
+def _texts(value: Any) -> Any:
+    """Give it with every scalar as the text that a case has: the emitter would mark a number as one."""
+    match value:
+        case dict():
+            return {_texts(key): _texts(item) for key, item in value.items()}
+        case list():
+            return [_texts(item) for item in value]
+        case bool():
+            return str(value).lower()
+    return str(value)

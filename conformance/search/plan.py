@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from conformance.cases.written import to_yaml
 from conformance.subjects.manifest import Manifest
 
 FILE_OPS = ("header", "load", "tensor", "write")
@@ -80,7 +81,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def slug(self) -> str:
         """The last part of its case's id: what differs, what the input is about, and the input's digest."""
-        digest = hashlib.blake2b(msgspec.json.encode(self.case, order="sorted"), digest_size=3).hexdigest()
+        digest = hashlib.blake2b(to_yaml(self.case).encode(), digest_size=3).hexdigest()
         about = _UNFIT.sub("-", f"{self.signature.partition(':')[2]}-{self.focus}").strip("-.")
         return f"{about[:_LONGEST]}-{digest}".lstrip("-._+")
 
