@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
+from itertools import product
+from typing import Any
 
 import msgspec
 import numpy as np
 from hypothesis import strategies as st
 
-from conformance.block_ops import NEEDING, SEARCHED, TYPES_OF, takes_imatrix
+from conformance.block_ops import NEEDING, OTHER_REFERENCE, SEARCHED, TYPES_OF, takes_imatrix
 from conformance.cases.entry import nearest
 from conformance.errors import UsageError
 from conformance.ggml_types import BY_NAME
@@ -26,6 +29,8 @@ _ROW_BLOCKS = (1, 2, 3, 5, 8, 11)
 _ROW_LENGTHS = (1, 3, 8, 31, 32, 33, 255, 256, 257, 1000)
 # Quantizers have the most to go wrong in.
 _SHARES = {"quantize": 3, "quantize:ref": 3, "dequantize": 2, "dot": 1, "matvec": 1}
+# A few rows, or, seven times of eight, as many as a request may have.
+_ROWS = st.sampled_from((1, 2, 3, 5, 8, *[MAX_ROWS] * 35))
 _WIDTHS = (16, 32, 64, 256)
 # Ranges of exponents that mean something: ordinary weights, what f16 scales can say, what float32 can.
 _TAME_RANGES = ((-4, 4), (-8, 8), (0, 0))
@@ -52,7 +57,7 @@ def number_plans(
     pairs = [(op, name) for op in asked for name in TYPES_OF[op] * _SHARES[op] if name in wanted]
     if not pairs:
         raise UsageError(f"{', '.join(wanted)}: no type with {', '.join(asked)}", hint=f"ops and types: {_offered(asked)}")
-    return st.sampled_from(pairs).flatmap(lambda pair: _PLANNERS[pair[0]](pair[1], tame))
+    return st.sampled_from(pairs).flatmap(lambda pair: _plans(*pair, tame))
 
 
 def _check_names(names: tuple[str, ...], known: Iterable[str], what: str) -> None:
@@ -65,75 +70,67 @@ def _offered(ops: tuple[str, ...]) -> str:
     return "; ".join(f"{op}: {', '.join(TYPES_OF[op])}" for op in ops)
 
 
+@cache
+def _plans(asked: str, name: str, tame: bool | None) -> st.SearchStrategy[NumberPlan]:
+    """Give the plans of one op and type. Few draws each, from strategies made once: a search draws some hundred a second."""
+    op, _, variant = asked.partition(":")
+    fixed = {"op": st.just(op), "type": st.just(name), "variant": st.just(variant)}
+    drawn = {"cols": _cols(name), "rows": _ROWS, "seed": _SEEDS, **_PARTS[asked](name, tame)}
+    return st.builds(NumberPlan, **fixed, **drawn)
+
+
+@cache
 def _cols(name: str) -> st.SearchStrategy[int]:
     block = BY_NAME[name].block
     if block == 1:
         return st.sampled_from(_ROW_LENGTHS)
-    # Short blocks make rows of one block, or rows as long as those of the others.
-    least = st.sampled_from((1, max(1, 256 // block)))
-    return st.builds(lambda count, times: count * times * block, st.sampled_from(_ROW_BLOCKS), least)
+    # Short blocks make rows of few blocks, or rows as long as those of the others.
+    return st.sampled_from(sorted({count * least for count in _ROW_BLOCKS for least in (block, max(256, block))}))
 
 
-def _rows() -> st.SearchStrategy[int]:
-    """How many rows: mostly as many as a request may have."""
-    return st.one_of(st.integers(1, 8), st.just(MAX_ROWS), st.just(MAX_ROWS), st.just(MAX_ROWS))
-
-
-@st.composite
-def _row_recipes(draw: st.DrawFn, families: tuple[str, ...], ranges: tuple[tuple[int, int], ...] = _RANGES) -> RowRecipe:
-    """Draw what makes float rows: a family, the exponents of its numbers, the width of its sub-blocks."""
-    low, high = draw(st.sampled_from(ranges))
-    return RowRecipe(draw(st.sampled_from(families)), low, high, draw(st.sampled_from(_WIDTHS)))
+@cache
+def _recipes(families: tuple[str, ...], ranges: tuple[tuple[int, int], ...] = _RANGES) -> st.SearchStrategy[RowRecipe]:
+    """Give what makes float rows: a family, the exponents of its numbers, the width of its sub-blocks."""
+    every = product(families, ranges, _WIDTHS)
+    return st.sampled_from([RowRecipe(family, low, high, width) for family, (low, high), width in every])
 
 
 def _quantized_rows(*, tame: bool, families: tuple[str, ...] = TAME) -> st.SearchStrategy[RowRecipe]:
-    return _row_recipes(families, _TAME_RANGES) if tame else _row_recipes(_ANY_ROWS)
+    return _recipes(families, _TAME_RANGES) if tame else _recipes(_ANY_ROWS)
 
 
-@st.composite
-def _quantize(draw: st.DrawFn, name: str, tame: bool | None) -> NumberPlan:
+_Parts = dict[str, st.SearchStrategy[Any]]
+
+
+def _quantize(name: str, tame: bool | None) -> _Parts:
     spared = (name in SEARCHED) if tame is None else tame
-    imatrix: st.SearchStrategy[str | None] = st.none()
+    parts: _Parts = {"row": _quantized_rows(tame=spared)}
     if takes_imatrix(name):
-        families = st.sampled_from(TAME_IMATRIX if spared else tuple(IMATRIX_FAMILIES))
-        imatrix = families if name in NEEDING else st.none() | families
-    row = draw(_quantized_rows(tame=spared))
-    return NumberPlan(
-        op="quantize", type=name, cols=draw(_cols(name)), rows=draw(_rows()), seed=draw(_SEEDS), row=row, imatrix=draw(imatrix)
-    )
+        families = TAME_IMATRIX if spared else tuple(IMATRIX_FAMILIES)
+        without = () if name in NEEDING else (None,) * len(families)
+        parts["imatrix"] = st.sampled_from((*without, *families))
+    return parts
 
 
-@st.composite
-def _reference(draw: st.DrawFn, name: str, tame: bool | None) -> NumberPlan:
+def _reference(name: str, tame: bool | None) -> _Parts:
     """Of IQ4_NL by default without blocks of zeros, whose codes are those of the block before (docs/block-rules.md, N4)."""
-    row = draw(_quantized_rows(tame=name == "IQ4_NL" if tame is None else tame, families=WITHOUT_GAPS))
-    return NumberPlan(
-        op="quantize", type=name, cols=draw(_cols(name)), rows=draw(_rows()), seed=draw(_SEEDS), row=row, variant="ref"
-    )
+    return {"row": _quantized_rows(tame=name in OTHER_REFERENCE if tame is None else tame, families=WITHOUT_GAPS)}
 
 
-@st.composite
-def _dequantize(draw: st.DrawFn, name: str, _tame: bool | None) -> NumberPlan:
-    family = draw(st.sampled_from(tuple(BLOCK_FAMILIES)))
-    return NumberPlan(op="dequantize", type=name, cols=draw(_cols(name)), rows=draw(_rows()), seed=draw(_SEEDS), blocks=family)
+def _dequantize(_name: str, _tame: bool | None) -> _Parts:
+    return {"blocks": st.sampled_from(tuple(BLOCK_FAMILIES))}
 
 
-@st.composite
-def _dot(draw: st.DrawFn, name: str, _tame: bool | None) -> NumberPlan:
-    family = draw(st.sampled_from(("sane", "unit", *BLOCK_FAMILIES)))
-    row = draw(_row_recipes(_X_ROWS))
-    cols, rows, seed, one_x = draw(_cols(name)), draw(_rows()), draw(_SEEDS), draw(st.booleans())
-    return NumberPlan(op="dot", type=name, cols=cols, rows=rows, seed=seed, row=row, blocks=family, one_x=one_x)
+def _matvec(_name: str, _tame: bool | None) -> _Parts:
+    # With scales that are NaN, most of a row's sums are; so there are more of the others.
+    return {"blocks": st.sampled_from(("sane", "unit", *BLOCK_FAMILIES)), "row": _recipes(_X_ROWS)}
 
 
-@st.composite
-def _matvec(draw: st.DrawFn, name: str, _tame: bool | None) -> NumberPlan:
-    family = draw(st.sampled_from(("sane", "unit", *BLOCK_FAMILIES)))
-    row = draw(_row_recipes(_X_ROWS))
-    return NumberPlan(op="matvec", type=name, cols=draw(_cols(name)), rows=draw(_rows()), seed=draw(_SEEDS), row=row, blocks=family)
+def _dot(name: str, tame: bool | None) -> _Parts:
+    return {**_matvec(name, tame), "one_x": st.booleans()}
 
 
-_PLANNERS = {
+_PARTS = {
     "quantize": _quantize,
     "quantize:ref": _reference,
     "dequantize": _dequantize,
@@ -144,9 +141,12 @@ _PLANNERS = {
 
 @st.composite
 def _float_rows(draw: st.DrawFn, name: str, max_rows: int, tame: bool) -> Floats:
-    n, cols = draw(st.integers(1, max_rows)), draw(_cols(name))
-    rows = make_rows(draw(_quantized_rows(tame=tame)), name, n, cols, Draws(draw(_SEEDS)))
-    return _trimmed(rows, draw(st.integers(0, 96)), draw(st.integers(0, 32)), draw(st.integers(0, 255)))
+    rows = make_rows(draw(_quantized_rows(tame=tame)), name, max_rows, draw(_cols(name)), Draws(draw(_SEEDS)))
+    # Rows are made and then taken, so that hypothesis can take them away one at a time, from either end.
+    last, count = draw(st.integers(0, max_rows - 1)), draw(st.integers(1, max_rows))
+    return _trimmed(
+        rows[max(0, last + 1 - count) : last + 1], draw(st.integers(0, 96)), draw(st.integers(0, 32)), draw(st.integers(0, 255))
+    )
 
 
 def _trimmed(rows: Floats, bits: int, halvings: int, place: int) -> Floats:
