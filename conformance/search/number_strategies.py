@@ -144,9 +144,8 @@ def _float_rows(draw: st.DrawFn, name: str, max_rows: int, tame: bool) -> Floats
     rows = make_rows(draw(_quantized_rows(tame=tame)), name, max_rows, draw(_cols(name)), Draws(draw(_SEEDS)))
     # Rows are made and then taken, so that hypothesis can take them away one at a time, from either end.
     last, count = draw(st.integers(0, max_rows - 1)), draw(st.integers(1, max_rows))
-    return _trimmed(
-        rows[max(0, last + 1 - count) : last + 1], draw(st.integers(0, 96)), draw(st.integers(0, 32)), draw(st.integers(0, 255))
-    )
+    taken = rows[max(0, last + 1 - count) : last + 1]
+    return _trimmed(taken, draw(st.integers(0, 96)), draw(st.integers(0, 32)), draw(st.integers(0, 255)))
 
 
 def _trimmed(rows: Floats, bits: int, halvings: int, place: int) -> Floats:
