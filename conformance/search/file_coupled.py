@@ -11,9 +11,10 @@ from conformance.search.file_fields import AFTERWARDS
 
 
 class Extent(NamedTuple):
-    """Sizes in bytes: of what stands before padding and data, of the whole file before it is cut, and of the file."""
+    """Sizes in bytes: of what stands before the padding, before the data, of the whole file before it is cut, and of the file."""
 
     header: int
+    start: int
     whole: int
     final: int
 
@@ -26,14 +27,16 @@ def is_coupled(recipe: Recipe) -> bool:
 def extent(recipe: Recipe, final: int) -> Extent:
     """Measure a recipe whose file has ``final`` bytes. Raises ConfigurationError."""
     whole, fields = build({key: value for key, value in recipe.items() if key not in AFTERWARDS})
-    behind = fields.find("padding") or fields.find("data")
-    return Extent(behind.offset if behind else len(whole), len(whole), final)
+    data = fields.find("data")
+    start = data.offset if data else len(whole)
+    padding = fields.find("padding")
+    return Extent(padding.offset if padding else start, start, len(whole), final)
 
 
 def followed(recipe: Recipe, before: Recipe, sizes: Extent) -> Iterator[Recipe]:
     """Give ``recipe`` with its cut and its patched lengths moved by what it is smaller than ``before`` (of ``sizes``)."""
     now = extent(recipe, 0)
-    gone = [old - new for old, new in zip(sizes[:2], now[:2], strict=True)]
+    gone = [old - new for old, new in zip(sizes[:3], now[:3], strict=True)]
     if recipe.get("cut") != before.get("cut"):
         gone = [sizes.final - int(recipe["cut"])] if "cut" in recipe else []
         yield from (_moved(recipe, 0, size, 2 * sizes.whole) for size in gone if size > 0)

@@ -46,6 +46,7 @@ def _tensor(kind: str | int = "I8", *dims: int, **more: Any) -> dict[str, Any]:
     return {"name": "", "type": kind, "dims": list(dims), **more}
 
 
+_UNPADDED: tuple[dict[str, Any], ...] = ({"pad_header": False}, {"data": "none"}, {"pad_last": False})
 _VALUES: tuple[Recipe, ...] = ({"u8": 0}, {"str": ""}, {"array": {"u8": []}})
 _MORE_VALUES: tuple[Recipe, ...] = (
     *({"array": {"u8": [0]}}, {"array": {"str": [""]}}, {"array": {"array": []}}, {"array": {"array": [{"u8": []}]}}),
@@ -63,6 +64,8 @@ _TINY: tuple[Recipe, ...] = (
     *({"tensors": [_tensor(kind, *dims)]} for kind, dims in (("Q8_0", ()), ("Q8_0", (1,)), ("Q8_0", (32,)), (4, ()), (43, ()))),
     *({"tensors": [_tensor("I8", *dims)]} for dims in ((1, 1, 1, 1, 1), (2**63,), (2**62, 2), (2**32, 2**32))),
     {"tensors": [_tensor(offset=1, data="none")]},
+    *({"tensors": [_tensor("I8", 1)], **change} for change in _UNPADDED),
+    *({"tensors": [{**_tensor(), "name": {"repeat": "a", "count": 64}}], **change} for change in ({}, {"pad_last": False})),
     {"tensors": [_tensor(), _tensor()]},
     {"tensors": [_tensor(), {**_tensor(), "name": "a"}]},
 )
@@ -125,9 +128,6 @@ def shorter(recipe: Recipe, size: int) -> Iterator[Recipe]:
     if "tensors" in recipe and "cut" not in recipe:
         yield from ({**bare, **change} for change in _UNPADDED)
     yield from ({**bare, "cut": length} for length in _lengths(size))
-
-
-_UNPADDED: tuple[dict[str, Any], ...] = ({"pad_header": False}, {"data": "none"}, {"pad_last": False})
 
 
 def _lengths(size: int) -> list[int]:

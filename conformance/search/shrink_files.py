@@ -33,15 +33,15 @@ CANDIDATES = 200
 ROUNDS = 500
 
 
-def shrink(recipe: Mapping[str, Any], shows: Shows, *, rounds: int = ROUNDS) -> Recipe:
+def shrink(recipe: Mapping[str, Any], shows: Shows, *, rounds: int = ROUNDS, candidates: int = CANDIDATES) -> Recipe:
     """Give the smallest recipe found that ``shows`` what ``recipe`` shows; itself, in plain mappings, if none is smaller.
 
-    ``shows`` is given some 200 candidates at a time, all of which build, and tells for each whether it still shows it. What is
-    smaller has fewer bytes; of as many bytes, fewer patches; of as many of those, fewer parts, smaller numbers and plainer
-    texts. It ends where nothing that is left out or made simpler still shows it, or after ``rounds`` exchanges. The same
-    answers give the same result. Raises ConfigurationError where ``recipe`` does not build.
+    ``shows`` is given up to ``candidates`` at a time (few, where each takes long), all of which build, and tells for each
+    whether it still shows it. What is smaller has fewer bytes; of as many bytes, fewer patches; of as many of those, fewer
+    parts, smaller numbers and plainer texts. It ends where nothing that is left out or made simpler still shows it, or after
+    ``rounds`` exchanges. The same answers give the same result. Raises ConfigurationError where ``recipe`` does not build.
     """
-    shrinker = _Shrinker(plain_recipe(recipe), shows, rounds)
+    shrinker = _Shrinker(plain_recipe(recipe), shows, rounds, candidates)
     while shrinker.passed():
         pass
     return shrinker.best
@@ -61,10 +61,11 @@ _STAGES: tuple[Callable[[Recipe, int], Iterator[Recipe]], ...] = (_less, shorter
 class _Shrinker:
     """The smallest recipe so far, and what was tried: nothing is put to ``shows`` twice."""
 
-    def __init__(self, recipe: Recipe, shows: Shows, rounds: int) -> None:
+    def __init__(self, recipe: Recipe, shows: Shows, rounds: int, size: int) -> None:
         self.best = recipe
         self.shows = shows
         self.rounds = rounds
+        self.size = size
         self.tried: set[bytes] = set()
         self.measure = measured(recipe)
 
@@ -95,7 +96,7 @@ class _Shrinker:
     def _improved(self, recipes: Iterator[Recipe]) -> bool:
         """Put recipes to ``shows``; take the smallest of the first batch in which one shows it."""
         candidates = self._smaller(recipes)
-        while self.rounds > 0 and (batch := list(islice(candidates, CANDIDATES))):
+        while self.rounds > 0 and (batch := list(islice(candidates, self.size))):
             self.rounds -= 1
             answers = self.shows([recipe for _, recipe in batch])
             showing = [each for each, shown in zip(batch, answers, strict=True) if shown]
@@ -108,9 +109,9 @@ class _Shrinker:
         """Give those that were not tried yet, build, and are smaller; where a cut or a length has to follow, also as it does."""
         sizes = extent(self.best, self.measure.nbytes) if is_coupled(self.best) else None
         for candidate in candidates:
-            with suppress(ConfigurationError):  # what is patched may be gone, or no longer be of this size
-                yield from self._new(candidate)
-                if sizes and is_coupled(candidate) and not too_large(candidate):
+            yield from self._new(candidate)
+            if sizes and is_coupled(candidate) and not too_large(candidate):
+                with suppress(ConfigurationError):
                     for recipe in followed(candidate, self.best, sizes):
                         yield from self._new(recipe)
 
@@ -118,5 +119,6 @@ class _Shrinker:
         key = msgspec.json.encode(recipe)
         if key not in self.tried:
             self.tried.add(key)
-            if not too_large(recipe) and (measure := measured(recipe)) < self.measure:
-                yield measure, recipe
+            with suppress(ConfigurationError):  # what is patched may be gone, or the file be shorter than where it is cut
+                if not too_large(recipe) and (measure := measured(recipe)) < self.measure:
+                    yield measure, recipe

@@ -95,7 +95,7 @@ MINIMAL: list[tuple[str, Recipe, Recipe]] = [
     (
         "bad-name tensors[*].name",
         {**RICH, "patch": {"tensors[0].name.length": 99}},
-        {"tensors": [NO_DIMS], "patch": {"tensors[0].name.length": 64}},
+        {"tensors": [{**NO_DIMS, "name": "a" * 64}], "cut": 96},
     ),
     ("bad-value-type kv[*].type", {**RICH, "patch": {"kv[3].type": 2**31}}, {"kv": [{"key": "a", "raw": {"type": 13}}]}),
     (
@@ -113,7 +113,7 @@ MINIMAL: list[tuple[str, Recipe, Recipe]] = [
     ("bad-version version", {**RICH, "patch": {"version": 1234}}, {"version": 0, "cut": 8}),
     ("bad-magic magic", {**RICH, "patch": {"magic": {"hex": "47475501"}}}, {"magic": "aaaa", "cut": 4}),
     ("byte-order version", {**RICH, "byteorder": "big"}, {"byteorder": "big", "cut": 8}),
-    ("missing-data data", {**RICH, "cut": -1}, {"tensors": [NO_DIMS], "cut": 64}),
+    ("missing-data data", {**RICH, "cut": -1}, {"tensors": [NO_DIMS], "data": "none"}),
     ("truncated kv[*].value", {**RICH, "cut": 100}, {"kv": [{"key": "a", "u8": 0}], "cut": 37}),
 ]
 
@@ -188,6 +188,14 @@ def test_the_cut_follows_what_is_left_out_before_it() -> None:
     assert shrink(recipe, refuses(wanted)) == {"tensors": [NO_DIMS], "cut": 40}
 
 
+def test_the_cut_within_the_data_follows_the_alignment() -> None:
+    tensors = [{"name": "keep", "type": "F32", "dims": [1]}]
+    recipe = {"kv": [{"key": "general.alignment", "u32": 256}], "tensors": tensors, "cut": 259}
+    lacks = refuses("missing-data data").one
+    found = shrink(recipe, Asked(lambda each: lacks(each) and build(each).data[-3:] == b"\1\2\3" and b"keep" in build(each).data))
+    assert found == {"tensors": [{"name": "keep", "type": "F32", "dims": []}], "cut": 67}
+
+
 def test_patches_follow_their_pairs_and_tensors() -> None:
     recipe = patched(
         **{"kv[3]__value": 7, "kv[0]__key": {"hex": "61" * 20}, "tensors[2]__type": 9, "data[2]": {"fill": 3}, "n_kv": 9}
@@ -234,6 +242,13 @@ def test_it_ends_after_the_rounds_that_it_is_given() -> None:
     found = shrink({**RICH, "patch": {"kv[1].value": 24}}, asked, rounds=2)
     assert len(asked.batches) == 2
     assert asked.one(found)
+
+
+def test_few_candidates_at_a_time_where_each_takes_long() -> None:
+    asked = refuses("bad-alignment kv[*].value")
+    found = shrink({**RICH, "patch": {"kv[1].value": 24}}, asked, candidates=3)
+    assert max(map(len, asked.batches)) == 3
+    assert found == {"kv": [{"key": "general.alignment", "u32": 0}]}
 
 
 def test_the_same_answers_give_the_same_result() -> None:
