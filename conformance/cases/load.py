@@ -12,13 +12,13 @@ from conformance.cases.family import FAMILY_KEYS, Member, unfold
 from conformance.cases.float_recipe import parse_float_rows
 from conformance.cases.inputs import INPUT_KEYS, parse_input
 from conformance.cases.located import read_yaml
-from conformance.cases.model import BlocksInput, Case, DotInput, FileInput, Input, Limits, ModelInput, RowsInput
+from conformance.cases.model import Before, BlocksInput, Case, DotInput, FileInput, Input, Limits, ModelInput, RowsInput
 from conformance.errors import ConfigurationError
 from conformance.ggml_types import BY_ID
 
 SUITE_KEYS = ("suite", "spec", "note", "defaults", "cases")
 DEFAULT_KEYS = ("ask", "expect", "limits", "covers")
-CASE_KEYS = (*INPUT_KEYS, *FAMILY_KEYS, "ask", "expect", "spec", "note", "covers", "limits", "nan", "requantize")
+CASE_KEYS = (*INPUT_KEYS, *FAMILY_KEYS, "ask", "expect", "spec", "note", "covers", "limits", "nan", "requantize", "before")
 # Recorded answers live below the cases and are none.
 GOLDEN = "golden"
 
@@ -40,6 +40,14 @@ _ASKABLE: dict[type[Input], tuple[str, ...]] = {
     FileInput: ("header", "load", "tensor", "dequantize", "write"),
     ModelInput: ("header", "load", "tensor", "dequantize", "write"),
     RowsInput: ("quantize", "quantize:ref", "dequantize", *_PRODUCTS),
+    BlocksInput: ("dequantize",),
+    DotInput: _PRODUCTS,
+}
+
+# What needs no answer of an earlier op.
+_ASKABLE_BEFORE: dict[type[Input], tuple[str, ...]] = {
+    FileInput: ("header", "load"),
+    RowsInput: ("quantize", "quantize:ref"),
     BlocksInput: ("dequantize",),
     DotInput: _PRODUCTS,
 }
@@ -111,8 +119,7 @@ def _case(suite: _Suite, member: Member) -> Case:
     parts = entry.mapping(CASE_KEYS)
     source = parse_input(entry, parts)
     own_ask = parts.get("ask") or suite.defaults.get("ask")
-    ask = _ask(own_ask, source) if own_ask else _DEFAULT_ASK[type(source)]
-    _check_vector(ask, parts, source)
+    ask = _asked(own_ask, parts, source)
     requantize = _requantize(parts["requantize"], ask) if "requantize" in parts else ()
     if requantize:
         ask = (*ask, "quantize")
@@ -129,7 +136,28 @@ def _case(suite: _Suite, member: Member) -> Case:
         limits=_limits(parts.get("limits") or suite.defaults.get("limits")),
         requantize=requantize,
         nan_payload="nan" in parts and parts["nan"].choice(("payload",)) == "payload",
+        before=tuple(_before(item) for item in parts["before"].sequence()) if "before" in parts else (),
     )
+
+
+def _asked(entry: Entry | None, parts: dict[str, Entry], source: Input) -> tuple[str, ...]:
+    ask = _ask(entry, source) if entry else _DEFAULT_ASK[type(source)]
+    _check_vector(ask, parts, source)
+    return ask
+
+
+def _before(entry: Entry) -> Before:
+    """Give a request that is put first. Raises ConfigurationError where it takes in what another one gives."""
+    parts = entry.mapping((*INPUT_KEYS, "ask"))
+    source = parse_input(entry, parts)
+    if isinstance(source, ModelInput):
+        raise entry.error("a model is not put before a case", "write a `build`, `rows`, `blocks` or `weights`")
+    ask = _asked(parts.get("ask"), parts, source) if "ask" in parts else _DEFAULT_ASK[type(source)][:1]
+    single = _ASKABLE_BEFORE[type(source)]
+    for op in ask:
+        if op not in single:
+            raise parts["ask"].error(f"`{op}` is not put before a case", f"of this input can be: {', '.join(single)}")
+    return Before(source, ask)
 
 
 def _ask(entry: Entry, source: Input) -> tuple[str, ...]:

@@ -83,12 +83,20 @@ class DotInput(msgspec.Struct, frozen=True):
 Input = FileInput | ModelInput | RowsInput | BlocksInput | DotInput
 
 
+class Before(msgspec.Struct, frozen=True):
+    """A request that a case puts to each process before its own, and whose answer is not judged."""
+
+    input: Input
+    ask: tuple[str, ...]
+
+
 class Case(msgspec.Struct, frozen=True, kw_only=True):
     """One case. ``id`` is ``folder/file/key``; ``source`` and ``line`` say where it is declared.
 
     ``ask`` lists ops in order, variants as ``dot:simd``. ``expect[authority][op]`` is the non-empty tuple of admissible answers.
     ``covers`` are labels of the rules and reports that the case stands for (``C17``, ``B01``), defined in docs/. ``requantize``
-    names types that a file's dequantized values are quantized to, where a row is a whole number of their blocks.
+    names types that a file's dequantized values are quantized to, where a row is a whole number of their blocks. ``before`` is put
+    to the same process first: what it is asked then must not change what it answers.
     """
 
     id: str
@@ -103,6 +111,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     limits: Limits = Limits()
     requantize: tuple[str, ...] = ()
     nan_payload: bool = False
+    before: tuple[Before, ...] = ()
 
     @property
     def suite(self) -> str:

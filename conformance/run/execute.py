@@ -107,6 +107,7 @@ class Execution:
         # By op: the authorities' sums in order, which sums in another order are held to.
         self.sums: dict[str, dict[str, Measure]] = {}
         self.prepared = Prepared()
+        self.before: list[tuple[Case, Prepared]] = []
 
     def __enter__(self) -> Execution:
         return self
@@ -115,8 +116,13 @@ class Execution:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def prepare(self) -> None:
-        """Make, or fetch, the input. Raises ConfigurationError."""
+        """Make, or fetch, the input, and what is put before it. Raises ConfigurationError."""
         self.prepared = prepare(self.case, self.folder, self.setting.locate)
+        for number, before in enumerate(self.case.before):
+            folder = self.folder / f"before-{number}"
+            folder.mkdir()
+            case = msgspec.structs.replace(self.case, input=before.input, ask=before.ask, before=())
+            self.before.append((case, prepare(case, folder, self.setting.locate)))
 
     def refused(self, problem: ConfigurationError) -> list[CaseResult]:
         """Give the verdicts on a case without an input."""
@@ -125,6 +131,8 @@ class Execution:
 
     def run(self) -> None:
         """Ask every step of everybody and judge the answers."""
+        for case, prepared in self.before:
+            self._put_before(case, prepared)
         fitting: set[str] = set()
         for step in self._steps():
             self._run_step(step)
@@ -135,6 +143,14 @@ class Execution:
                 reason = f"no row is a whole number of {name} blocks"
                 for tally in self.tallies.values():
                     tally.skip(reason, reason)
+
+    def _put_before(self, case: Case, prepared: Prepared) -> None:
+        """Ask everybody what the case puts first; nobody is judged by the answers."""
+        steps = block_steps(case, prepared) if prepared.numbers is not None else (Step(name=op, op=op) for op in case.ask)
+        for step in steps:
+            for member in self.members:
+                if member.does(step):
+                    member.ask(step, case, prepared.path, step.input, self.folder)
 
     def results(self) -> list[CaseResult]:
         """Give the verdicts."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import msgspec
 
 from conformance.cases.fieldmap import Field
-from conformance.cases.model import BlocksInput, Case, DotInput, Expect, FileInput, ModelInput, RowsInput
+from conformance.cases.model import BlocksInput, Case, DotInput, Expect, FileInput, Input, ModelInput, RowsInput
 from conformance.cases.written import to_yaml
 from conformance.judge.divergence import Divergence, HexLine
 from conformance.judge.hexdump import dump_file
@@ -256,21 +256,27 @@ def patched(case: Case) -> Iterable[str]:
 
 
 def recipe_text(case: Case) -> str:
-    """Give the case's input as YAML, as a person would write it."""
-    match case.input:
+    """Give the case's input as YAML, as a person would write it, and what is put before it."""
+    document = _recipe(case.input)
+    if case.before:
+        document["before"] = [_recipe(before.input) | {"ask": list(before.ask)} for before in case.before]
+    text = to_yaml(document)
+    return text if len(text) <= 4000 else text[:4000] + "…\n"
+
+
+def _recipe(source: Input) -> dict[str, object]:
+    match source:
         case FileInput(recipe=recipe):
             document: dict[str, object] = recipe
         case ModelInput():
-            document = {"model": {key: str(value) for key, value in msgspec.structs.asdict(case.input).items()}}
+            document = {"model": {key: str(value) for key, value in msgspec.structs.asdict(source).items()}}
         case RowsInput(type=name, recipe=recipe, imatrix=imatrix, x=x):
             document = {"type": name, "rows": recipe, "imatrix": imatrix, "x": x}
         case BlocksInput(type=name, recipe=recipe):
             document = {"type": name, "blocks": recipe}
         case DotInput(type=name, weights=weights, x=x):
             document = {"type": name, "weights": weights, "x": x}
-    shown = {key: value for key, value in msgspec.to_builtins(document).items() if value is not None}
-    text = to_yaml(shown)
-    return text if len(text) <= 4000 else text[:4000] + "…\n"
+    return {key: value for key, value in msgspec.to_builtins(document).items() if value is not None}
 
 
 def _input_dump(prepared: Prepared, mark: int | None) -> tuple[HexLine, ...]:

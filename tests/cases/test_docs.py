@@ -20,7 +20,7 @@ SUITES = [example for example in EXAMPLES if example.startswith("suite: ")]
 
 
 def test_every_example_is_a_suite_or_a_file() -> None:
-    assert len(SUITES) == 9
+    assert len(SUITES) == 10
     assert [example.splitlines()[0] for example in EXAMPLES if example not in SUITES] == ["# build"]
 
 
