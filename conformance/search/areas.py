@@ -13,13 +13,14 @@ from conformance.search.hit import Hit, breaks
 from conformance.search.hypotheses import draw
 from conformance.search.numbers import NumberBench
 from conformance.search.plan import FILE_OPS, NUMBER_OPS, Plan
-from conformance.search.probe import FileProbe
+from conformance.search.probe import FileProbe, NumberProbe
 
 # Forms of one document that are put at a time.
 _FORMS = 64
 # Draws of a round: after it finds are made small, and the other kind of input has its turn.
 _DOCUMENTS = 24
 _PLANS = 24
+_SEQUENCES = 8
 
 # What counts as large: no reader needs seconds for so many of anything.
 _LARGE = 2**20
@@ -98,26 +99,50 @@ class NumberArea:
         """Draw plans and put their rows."""
         from conformance.search.strategies import number_plans  # noqa: PLC0415 - needs hypothesis
 
-        split = [(op, *kind.partition(":")) for op, kind in self.cells]
-        types = tuple(sorted({name for _, name, _, _ in split}))
-        ops = tuple(sorted({f"{op}{colon}{variant}" for op, _, colon, variant in split}))
         try:
-            draw(number_plans(types=types, ops=ops), self._put, seed=seed, examples=examples)
+            draw(number_plans(*self._named()), self._put, seed=seed, examples=examples)
         finally:
-            self._note(self.bench.take())
+            self._note()
 
     def _put(self, plan: Any) -> None:
         self.clock.tick()
-        probe = plan.expand()
-        asked = f"{probe.type}:{probe.variant}" if probe.variant else probe.type
-        if (probe.op, asked) not in self.cells:
-            return
-        self._note(self.bench.take())
-        self.bench.put(probe)
+        self.put(plan.expand())
 
-    def _note(self, hits: Iterable[Hit]) -> None:
-        for hit in hits:
+    def put(self, probe: NumberProbe) -> None:
+        """Put one request, if both sides do it; the answers to the one before have come while it was made."""
+        if (probe.op, f"{probe.type}:{probe.variant}" if probe.variant else probe.type) in self.cells:
+            self._note()
+            self.bench.put(probe)
+
+    def _named(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Give the types and the ops, with their variants, as the strategies name them."""
+        split = [(op, *kind.partition(":")) for op, kind in self.cells]
+        types = sorted({name for _, name, _, _ in split})
+        return tuple(types), tuple(sorted({f"{op}{colon}{variant}" for op, _, colon, variant in split}))
+
+    def _note(self) -> None:
+        for hit in self.bench.take():
             self.on_hit(hit)
+
+
+class SequenceArea(NumberArea):
+    """Numbers again, in small requests one after the other: what was asked before must not matter."""
+
+    planned = _SEQUENCES
+
+    def round(self, seed: int, examples: int) -> None:
+        """Draw sequences and put their requests in order."""
+        from conformance.search.strategies import number_sequences  # noqa: PLC0415 - needs hypothesis
+
+        try:
+            draw(number_sequences(*self._named()), self._put, seed=seed, examples=examples)
+        finally:
+            self._note()
+
+    def _put(self, sequence: Any) -> None:
+        self.clock.tick()
+        for probe in sequence:
+            self.put(probe)
 
 
 Area = FileArea | NumberArea

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from conformance.errors import UsageError
 from conformance.run.scratch import scratch_folder, writing_to
-from conformance.search.areas import Area, FileArea, NumberArea, file_ops, number_cells
+from conformance.search.areas import Area, FileArea, NumberArea, SequenceArea, file_ops, number_cells
 from conformance.search.asking import Side
 from conformance.search.clock import Clock, Enough
 from conformance.search.files import FileBench, Pair
@@ -18,7 +18,7 @@ from conformance.search.kept import Kept
 from conformance.search.ledger import Ledger, Seen
 from conformance.search.numbers import NumberBench
 from conformance.search.plan import Finding, First, Plan, Say, Searched
-from conformance.search.probe import FileProbe
+from conformance.search.probe import FileProbe, NumberProbe
 from conformance.search.settle import Settler
 
 
@@ -80,6 +80,7 @@ class _Search:
             areas.append(FileArea(self.files, ops, self.clock, self._note))
         if cells:
             areas.append(NumberArea(self.numbers, cells, self.clock, self._note))
+            areas.append(SequenceArea(self.numbers, cells, self.clock, self._note))
         if not areas:
             asked = ", ".join([*self.plan.ops, *self.plan.types]) or "any op"
             raise UsageError(
@@ -107,7 +108,8 @@ class _Search:
         return list(self.numbers.take())
 
     def _note(self, hit: Hit) -> None:
-        seen = Seen(hit, self.clock.examples, self.files.count + self.numbers.blocks, self.clock.elapsed)
+        before = tuple(self.numbers.recent)[:-1] if isinstance(hit.probe, NumberProbe) else ()
+        seen = Seen(hit, self.clock.examples, self.files.count + self.numbers.blocks, self.clock.elapsed, before)
         if self.plan.stop_at_first:
             if not hit.against and self.first is None:
                 self.first = First(hit.signature, hit.divergence.summary, seen.example, seen.inputs, round(seen.seconds, 3))
@@ -119,7 +121,7 @@ class _Search:
         for seen in self.ledger.pending(lambda: self.clock.may_shrink):
             with self.clock.shrinks():
                 finding = self.settler.settle(seen)
-            if self.ledger.add(finding):
+            if self.ledger.add(finding, seen):
                 self.kept.keep(finding)
                 self.say(_told(finding))
 

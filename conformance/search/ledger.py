@@ -11,6 +11,7 @@ import msgspec
 from conformance.judge.signature import Signature
 from conformance.search.hit import Hit
 from conformance.search.plan import Finding
+from conformance.search.probe import NumberProbe
 
 # Hits with one signature but other labels are often the same finding: after so many of them no more are made small. Which of two
 # faults a refusal names first is the least of a reader's concerns.
@@ -19,12 +20,13 @@ _LABELS_OF_CLASSES = 3
 
 
 class Seen(NamedTuple):
-    """A hit, and when it was first seen: after how many draws, inputs and seconds."""
+    """A hit, and when it was first seen: after how many draws, inputs and seconds. ``before`` was asked just before it."""
 
     hit: Hit
     example: int
     inputs: int
     seconds: float
+    before: tuple[NumberProbe, ...] = ()
 
 
 class Ledger:
@@ -46,12 +48,26 @@ class Ledger:
         self._pending.append(seen)
         return True
 
-    def add(self, finding: Finding) -> bool:
-        """Keep a finding; tell whether it is of a new key."""
+    def add(self, finding: Finding, seen: Seen) -> bool:
+        """Keep the finding that a hit became; tell whether it is of a new key.
+
+        One that does not show again is kept only while there is none of its signature that does, and its bucket stays open.
+        """
+        if finding.unstable:
+            self._buckets.discard(seen.hit.bucket)
+            if any(other.signature == finding.signature for other in self.findings.values()):
+                return False
+        else:
+            self._drop_unstable(finding.signature)
         before = self.findings.get(finding.key)
         if before is None or (finding.nbytes, finding.values) < (before.nbytes, before.values):
             self.findings[finding.key] = finding if before is None else _dated(finding, before)
         return before is None
+
+    def _drop_unstable(self, signature: str) -> None:
+        for key, finding in list(self.findings.items()):
+            if finding.unstable and finding.signature == signature:
+                del self.findings[key]
 
     def pending(self, may: Callable[[], bool]) -> Iterator[Seen]:
         """Give the hits that wait, and forget them, while there ``may`` be more.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +22,9 @@ from conformance.search.probe import NumberProbe
 from conformance.search.rows import Flags, row_divergences, rows_showing
 from conformance.subjects.protocol import DequantizeRequest, DotRequest, MatvecRequest, QuantizeRequest, Request
 
+# What was asked before is remembered where it is small: large requests would fill the memory, and small ones do as well.
+_REMEMBERED = 4
+_SMALL = 2**15
 # Rows that a hit carries on.
 _KEPT_ROWS = 4
 # Where a refusal or a death is to be narrowed, each row is a request of its own, and there are at most so many.
@@ -48,6 +52,7 @@ class NumberBench:
         self.pair = pair
         self.folder = folder
         self.blocks = 0
+        self.recent: deque[NumberProbe] = deque(maxlen=_REMEMBERED)
         self._turn = 0
         self._put: _Put | None = None
 
@@ -60,6 +65,13 @@ class NumberBench:
             out.unlink(missing_ok=True)
             side.pose([_request(probe, inputs, out)])
         self._put = _Put(probe, outs)
+        self._remember(probe)
+
+    def _remember(self, probe: NumberProbe) -> None:
+        if probe.n * probe.cols > _SMALL:
+            self.recent.clear()
+        else:
+            self.recent.append(probe)
 
     def take(self) -> Iterator[Hit]:
         """Give what the answers to the last request differ in, a hit for each signature."""
@@ -83,6 +95,12 @@ class NumberBench:
             return Compared(put.probe, Ok(), Ok(), (found, expected))
         said = [Ok() if isinstance(answer, np.ndarray) else answer for answer in taken]
         return Compared(put.probe, said[0], said[1], None)
+
+    def fresh(self) -> None:
+        """End both processes, so that the next request is the first of new ones."""
+        for side in self.pair:
+            side.restart()
+        self.recent.clear()
 
     def shows(self, probe: NumberProbe, signature: str, *, against: bool = False) -> Flags:
         """Tell of each row of ``probe`` whether it shows a divergence of this signature: what shrinking asks."""

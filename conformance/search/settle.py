@@ -19,11 +19,14 @@ from conformance.search.probe import FileProbe, NumberProbe
 from conformance.search.rows import Flags
 from conformance.search.shrink_files import shrink as shrink_file
 from conformance.search.shrink_numbers import shrink as shrink_numbers
+from conformance.search.shrink_numbers import shrink_sequence
 
 # Files of one exchange while shrinking. What breaks a process costs a new one, or the time of waiting for it: then one at a time,
 # the first that shows it is taken, and there are few rounds.
 _BATCH = 64
 _ROUNDS_OF_BREAKS = 16
+# How often new processes are started to find the shortest sequence of requests.
+_RESTARTS = 40
 
 
 class Settler:
@@ -64,21 +67,47 @@ class Settler:
         def shows(candidates: NumberProbe) -> Flags:
             return self.numbers.shows(candidates, hit.signature, against=hit.against)
 
-        stable = bool(shows(probe).any()) or self._alone(lambda: bool(shows(probe).any()))
-        least = shrink_numbers(probe, shows) if stable else probe
-        shown = hit
-        if stable:
-            self.numbers.put(least)
-            shown = self._shown(hit, list(self.numbers.take()))
+        if shows(probe).any():
+            least = shrink_numbers(probe, shows)
+            if self._shows_after([least], hit):
+                return self._number_finding(seen, [least])
+        return self._number_finding(seen, *self._sequence([*seen.before, probe], hit))
+
+    def _sequence(self, probes: list[NumberProbe], hit: Hit) -> tuple[list[NumberProbe], bool]:
+        """Give the shortest sequence that shows it, put to new processes, and whether any does not."""
+
+        def shows(sequence: Sequence[NumberProbe]) -> bool:
+            return self._shows_after(sequence, hit)
+
+        if shows(probes):
+            return shrink_sequence(probes, shows, _RESTARTS), False
+        return probes[-1:], True
+
+    def _shows_after(self, sequence: Sequence[NumberProbe], hit: Hit) -> bool:
+        """Tell whether the last request shows it where new processes were asked the others first."""
+        self.numbers.fresh()
+        for probe in sequence[:-1]:
+            self.numbers.put(probe)
+            self.numbers.collect()
+        return bool(self.numbers.shows(sequence[-1], hit.signature, against=hit.against).any())
+
+    def _number_finding(self, seen: Seen, sequence: Sequence[NumberProbe], unstable: bool = False) -> Finding:
+        least = sequence[-1]
+        self.numbers.put(least)
+        shown = self._shown(seen.hit, list(self.numbers.take()))
         given = [values for values in (least.rows, least.blocks, least.x, least.imatrix) if values is not None]
+        focus = f"{least.type} imatrix" if least.imatrix is not None else least.type
+        case = number_case.case_of(least)
+        if before := [number_case.case_of(probe) for probe in sequence[:-1]]:
+            case, focus = {"before": before, **case}, f"{focus} after others"
         return _finding(
             seen,
             shown,
-            focus=f"{least.type} imatrix" if least.imatrix is not None else least.type,
-            case=number_case.case_of(least),
+            focus=focus,
+            case=case,
             nbytes=sum(values.nbytes for values in given),
             values=sum(int(np.count_nonzero(values)) for values in given),
-            unstable=not stable,
+            unstable=unstable,
         )
 
     def _files_show(self, hit: Hit, op: str, recipes: Sequence[Mapping[str, Any]]) -> list[bool]:

@@ -243,6 +243,8 @@ def _replaced(probe: NumberProbe, field: str, array: _Array) -> NumberProbe:
 
 def _below(part: _Part, current: _Array, variants: _Array) -> _Array:
     """Give the variants that cost less than ``current``, the cheapest first, each once."""
+    if not len(variants):
+        return variants
     limit, costs = part.costs(current)[0].tolist(), part.costs(variants)
     order = np.lexsort(costs.T[::-1])
     seen: dict[bytes, int] = {}
