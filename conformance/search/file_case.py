@@ -17,8 +17,9 @@ from conformance.search.file_texts import text_bytes
 from conformance.search.probe import FileOp
 
 _ALIGNMENT = b"general.alignment"
-# What a file made as small as it can be has in any case; it is about these only where there is nothing else.
-_SMALLEST = (".n_dims:0", ".dims:0", ".key:empty", ":empty-array", "data:none", "pad_header", "pad_last")
+# What a file made as small as it can be has in any case, and where it ends early: it is about these only where there is nothing else.
+_SMALLEST = (".n_dims:0", ".dims:0", ".key:empty", ":empty-array")
+_ENDS = ("data:none", "pad_header", "pad_last")
 # What else a recipe may say of the file as a whole, beside its parts and its edits.
 _WHOLE = ("magic", "version", "byteorder", "n_tensors", "n_kv", "align", "pad_header", "pad_last")
 
@@ -60,7 +61,8 @@ def focus(recipe: Mapping[str, Any]) -> str:
     if "bytes" in taken:
         return "bytes"
     found = {*_edited(taken), *_whole(taken), *_odd_pairs(taken), *_odd_tensors(taken)}
-    about = {word for word in found if not word.endswith(_SMALLEST)} or found or set(_plain_parts(taken))
+    odd = {word for word in found if not word.endswith(_SMALLEST)}
+    about = odd.difference(_ENDS) or odd or found or set(_plain_parts(taken))
     return " + ".join(sorted(about)) or "empty"
 
 

@@ -126,6 +126,9 @@ FOCUS: list[tuple[Recipe, str]] = [
     ({"byteorder": "big", **pair(u8=0)}, "byteorder"),
     ({"n_kv": 3}, "n_kv"),
     ({**tensor("F32", 4), "data": "none"}, "data:none"),
+    ({**tensor("F32"), "data": "none"}, "data:none"),
+    ({**tensor("F32", 0, 2), "pad_last": False}, "pad_last"),
+    ({**tensor("F32", 2**62), "pad_header": False}, "tensors[*].dims:huge"),
     ({**pair("A", u8=0), **tensor("F32", 1, name="t"), "patch": {"data[0]": {"fill": 0}}}, "data[*] + kv[*].key:capitals"),
 ]
 
