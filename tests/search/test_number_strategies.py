@@ -83,9 +83,10 @@ def test_all_ops_and_types_come_and_need_no_more_than_they_can() -> None:
     assert all(plan.imatrix is None for plan in plans if plan.variant == "ref")
 
 
-def test_only_what_ggml_answers_is_asked_of_types_that_search_a_grid() -> None:
+def test_only_what_ggml_answers_is_asked_where_it_has_no_answer_for_all() -> None:
     plans = drawn(number_plans(ops=["quantize", "quantize:ref"]))
     assert all(plan.tame for plan in plans if plan.type in SEARCHED)
+    assert all(plan.tame for plan in plans if (plan.type, plan.variant) == ("IQ4_NL", "ref"))
     wild = [plan.row.family for plan in plans if plan.row and plan.type not in SEARCHED]
     assert {"specials", "huge", "any"} <= set(wild)
     assert 0 < wild.count("specials") < len(wild) / 8
@@ -137,12 +138,9 @@ def test_arrays_fit_the_type(rows: np.ndarray, blocks: np.ndarray, weights: np.n
 
 def test_hypothesis_takes_rows_and_elements_away() -> None:
     """What fails for one element of more than 1 is shown with one row, and most of its elements are zeros."""
-    rows = find(
-        float_rows("Q8_0"),
-        lambda rows: bool((np.abs(rows) > 1).any()),
-        settings=settings(MANY, max_examples=1000),
-        random=Random(1),
-    )
+    many = settings(MANY, max_examples=1000)
+    random = Random(1)  # noqa: S311 - so that the search is the same each time
+    rows = find(float_rows("Q8_0"), lambda rows: bool((np.abs(rows) > 1).any()), settings=many, random=random)
     assert len(rows) == 1
     assert np.count_nonzero(rows) <= 8
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from conformance.ggml_types import BY_NAME
 from conformance.search.number_plans import NumberPlan
 from conformance.search.probe import NumberProbe
 from conformance.search.row_families import RowRecipe
@@ -18,7 +19,7 @@ Flags = npt.NDArray[np.bool_]
 
 
 class Counted:
-    """A predicate on requests that counts how often it is asked, and holds that the last one asked shows it."""
+    """A predicate on requests that counts how often it is asked, and refuses requests that no subject could answer."""
 
     def __init__(self, shows: Callable[[NumberProbe], Flags]) -> None:
         self.shows = shows
@@ -26,6 +27,12 @@ class Counted:
 
     def __call__(self, probe: NumberProbe) -> Flags:
         self.calls += 1
+        kind = BY_NAME[probe.type]
+        assert probe.cols % kind.block == 0
+        assert probe.rows is None or probe.rows.shape == (probe.n, probe.cols)
+        assert probe.blocks is None or probe.blocks.shape == (probe.n, kind.row_bytes(probe.cols))
+        assert probe.imatrix is None or probe.imatrix.shape == (probe.cols,)
+        assert probe.x is None or probe.x.shape in ((1, probe.cols), (probe.n, probe.cols))
         flags = self.shows(probe)
         assert flags.shape == (probe.n,)
         return flags
