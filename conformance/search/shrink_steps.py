@@ -137,11 +137,10 @@ class Descent:
         return True
 
     def _plainer_imatrix(self) -> None:
-        if self._state.imatrix is None:
+        imatrix = self._state.imatrix
+        if imatrix is None or (self._state.type not in NEEDING and self._alone(self._state._replace(imatrix=None))):
             return
-        plain = [np.ones_like(self._state.imatrix)]
-        if self._state.type in NEEDING or not self._alone(self._state._replace(imatrix=None)):
-            self._first_alone(self._state._replace(imatrix=imatrix) for imatrix in plain)
+        self._alone(self._state._replace(imatrix=np.ones_like(imatrix)))
 
     def _first_alone(self, candidates: Iterator[NumberProbe]) -> bool:
         return any(self._alone(candidate) for candidate in candidates)
