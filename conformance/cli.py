@@ -526,6 +526,30 @@ def bench_headers(files: tuple[Path, ...], seconds: float, gguf_py: bool, as_jso
     return bench_header(files, seconds, gguf_py=gguf_py, as_json=as_json)
 
 
+@bench.command("search")
+@click.option("--subject", "-S", default="impl", show_default=True, metavar="NAME|PATH", shell_complete=_complete_subject,
+              help="Who is searched.")  # fmt: skip
+@click.option("--against", "-A", default="llama.cpp", show_default=True, metavar="NAME|PATH", shell_complete=_complete_subject,
+              help="Whom it is held to.")  # fmt: skip
+@click.option("--type", "-t", "types", multiple=True, metavar="TYPE",
+              help="These types, not the cheap ones of 32 elements. May be given several times.")  # fmt: skip
+@click.option("--seconds", default=3.0, type=click.FloatRange(0), show_default=True, help="How long to measure each.")
+@_json
+@_one_screen
+def bench_search_rates(subject: str, against: str, types: tuple[str, ...], seconds: float, as_json: bool) -> int:
+    """Measure how many files and blocks a second a search puts to both sides and compares (docs/benchmarks.md).
+
+    \b
+    Examples:
+      gguf-conformance bench search
+      gguf-conformance bench search --type Q4_K --seconds 10 --json
+    """
+    from conformance.bench.command import bench_search
+
+    _expect_subjects()
+    return bench_search(subject, against, types, seconds, as_json=as_json)
+
+
 @main.command("search")
 @click.option("--subject", "-S", required=True, metavar="NAME|PATH", shell_complete=_complete_subject,
               help="Who is searched: an adapter or an authority.")  # fmt: skip
