@@ -6,9 +6,11 @@ import base64
 import binascii
 from collections.abc import Iterator
 
+from conformance.ggml_types import BY_ID
 from conformance.judge.headers import ArrayDigests
 from conformance.judge.output import GoldenOutput, Kept
 from conformance.outcomes import Ok
+from conformance.subjects.answers import header_problems
 from conformance.values import Header
 
 HEADER_STEPS = frozenset({"header", "load"})
@@ -21,10 +23,30 @@ def answer_faults(step: str, outcome: object, arrays: dict[int, ArrayDigests], o
         yield "the outcome is ok, but there is no header"
     if isinstance(outcome, Ok) and step not in HEADER_STEPS and output is None:
         yield "the outcome is ok, but there is no output"
+    if header is not None:
+        yield from _header_faults(header)
     for index, digests in arrays.items():
         yield from _array_faults(f"arrays.{index}", index, digests, header)
     if output is not None:
         yield from _output_faults(output)
+
+
+def _header_faults(header: Header) -> Iterator[str]:
+    """Hold a header to its values' forms, and its tensors to what the harness cuts out of a file by them.
+
+    Sizes may be wrong, offsets beyond any file: authorities took such files, and so it was recorded.
+    """
+    if malformed := next(header_problems(header), ""):
+        yield f"header: {malformed}"
+        return
+    if header.data_offset < 0:
+        yield f"header: data_offset is {header.data_offset}, expected 0 or more"
+    for index, tensor in enumerate(header.tensors):
+        where, kind = f"header: tensors[{index}]", BY_ID.get(tensor.type)
+        if kind is None or kind.removed:
+            yield f"{where}.type is {tensor.type}, which is no ggml type"
+        if negative := [number for number in (*tensor.dims, tensor.offset, tensor.nbytes or "0") if int(number) < 0]:
+            yield f"{where} holds {negative[0]}, expected 0 or more"
 
 
 def _array_faults(where: str, index: int, digests: ArrayDigests, header: Header | None) -> Iterator[str]:

@@ -235,9 +235,10 @@ def _cut(path: Path | None, start: int, nbytes: int, scratch: Path) -> Path:
     """Write the bytes of one tensor to a file of its own (the same one each time: a step is done before the next)."""
     assert path is not None  # noqa: S101 - only cases on files have tensors
     target = scratch / "tensor.bin"
+    end = path.stat().st_size  # an authority may have taken a file with an offset, or a size, that no file has
     with path.open("rb") as source, target.open("wb") as sink:
-        source.seek(start)
-        sink.write(source.read(nbytes))
+        source.seek(min(start, end))
+        sink.write(source.read(min(nbytes, end)))
     return target
 
 

@@ -74,7 +74,7 @@ def read_ok(raw: bytes, op: str, line: bytes) -> Header | Identity | Done | Prot
         value: Header | Identity | Done = _OKS[ok_type(op)].decode(raw)
     except (ValueError, RecursionError) as error:
         return Protocol(f"ok: {_located(error)}", excerpt(line))
-    if isinstance(value, Header) and (problem := next(_header_problems(value), None)):
+    if isinstance(value, Header) and (problem := next(header_problems(value), None)):
         return Protocol(f"ok: {problem}", excerpt(line))
     return value
 
@@ -133,7 +133,7 @@ def _located(error: Exception) -> str:
     return f"{path}: {problem}" if path else problem
 
 
-def _header_problems(header: Header) -> Iterator[str]:
+def header_problems(header: Header) -> Iterator[str]:
     """Name the values that do not have the form which their type prescribes."""
     for index, pair in enumerate(header.kv):
         at = f"kv[{index}]"

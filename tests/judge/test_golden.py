@@ -62,11 +62,17 @@ def test_a_reference_that_leads_nowhere_is_named() -> None:
 
 OK = {"outcome": "ok"}
 PAIR = {"key": "a", "type": "array", "value": [], "items": "u8"}
-OK_HEADER = {"outcome": "ok", "header": {"version": 3, "alignment": 32, "data_offset": 96, "kv": [PAIR], "tensors": []}}
+HEADER = {"version": 3, "alignment": 32, "data_offset": 96, "kv": [PAIR], "tensors": []}
+OK_HEADER = {"outcome": "ok", "header": HEADER}
 
 
 def _kept(text: str) -> dict[str, object]:
     return {"outcome": OK, "output": {"kind": "bytes", "base64": text}}
+
+
+def _tensor(**changes: object) -> dict[str, object]:
+    tensor = {"name": "t", "type": 8, "dims": ["32"], "offset": "0", "nbytes": "34", **changes}
+    return {"outcome": {**OK_HEADER, "header": {**HEADER, "tensors": [tensor]}}}
 
 
 def _digests(nbytes: int, unit: int, span: int, count: int) -> dict[str, object]:
@@ -81,6 +87,11 @@ def _array(index: int, count: int, span: int) -> dict[str, object]:
     ("step", "answer", "told"),
     [
         ("header", {"outcome": OK}, "the outcome is ok, but there is no header"),
+        ("header", _tensor(type=4), "header: tensors[0].type is 4, which is no ggml type"),
+        ("header", _tensor(type=-1), "header: tensors[0].type is -1, which is no ggml type"),
+        ("load", _tensor(offset="-1"), "header: tensors[0] holds -1, expected 0 or more"),
+        ("load", _tensor(nbytes="x"), "header: tensors[0].nbytes: a decimal string without leading zeros, got 'x'"),
+        ("load", {"outcome": {**OK_HEADER, "header": {**HEADER, "data_offset": -32}}}, "header: data_offset is -32"),
         ("dequantize", {"outcome": OK}, "the outcome is ok, but there is no output"),
         ("dequantize", {"outcome": OK_HEADER}, "there is no output"),
         ("tensor[0]", _kept("@@@"), "output.base64 is '@@@'"),

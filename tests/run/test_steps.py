@@ -56,3 +56,13 @@ def test_of_a_crafted_file_the_first_64_tensors_are_asked_for_of_a_model_all(tmp
     assert CRAFTED_TENSORS == 64
     for op in ("tensor", "dequantize"):
         assert [step.name for step, _ in steps if step.op == op] == [f"{op}[{n}]" for n in range(asked)]
+
+
+@pytest.mark.parametrize(("offset", "nbytes", "cut"), [("18446744073709551584", "8", b""), ("0", "4611686018427387904", None)])
+def test_a_tensor_that_no_file_holds_is_cut_where_the_file_ends(
+    tmp_path: Path, offset: str, nbytes: str, cut: bytes | None
+) -> None:
+    """gguf-py takes offsets up to 2^64, and llama.cpp a size that wraps."""
+    steps = _steps(tmp_path, Header(3, 32, 160, [], [TensorInfo("t", 0, ["2"], offset, nbytes)]))
+    (data,) = [data for step, data in steps if step.op == "dequantize"]
+    assert data == ((tmp_path / "case.gguf").read_bytes()[160:] if cut is None else cut)
