@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -43,9 +44,14 @@ def _table(summary: RunSummary, who: str) -> TypeTable:
     counted = {(kind, op): count for (name, kind, op), count in summary.by_op.items() if name == who}
     seen = dict.fromkeys(op for _, op in counted)
     ops = tuple(op for op in (*_OPS, *sorted(set(seen) - set(_OPS))) if op in seen)
-    types = sorted({kind for kind, _ in counted}, key=lambda kind: BY_NAME[kind].id)
+    types = sorted({kind for kind, _ in counted}, key=_place)
     rows = [(one_line(kind), tuple(_cell(counted.get((kind, op))) for op in ops)) for kind in types]
     return TypeTable(who, ops, rows)
+
+
+def _place(kind: str) -> tuple[int, str]:
+    """Order types by their numbers; those of a later ggml, in a stream of a later version, come last by name."""
+    return (BY_NAME[kind].id if kind in BY_NAME else sys.maxsize, kind)
 
 
 def _cell(count: OpCount | None) -> str:

@@ -67,3 +67,9 @@ def test_the_summary_in_markdown_has_them_too() -> None:
     bare = summarize([started(1), result("container/a"), finished(0)])
     assert bare.started
     assert "by type and op" not in summary_markdown(bare, bare.started)
+
+
+def test_a_type_of_a_later_ggml_comes_last() -> None:
+    later = result("blocks/a", by_op=(OpCount("Q9_Z", "dequantize", 1, 3, 0), OpCount("Q8_0", "dequantize", 1, 2, 0)))
+    (table,) = type_tables(summarize([started(1), later]))
+    assert [name for name, _ in table.rows] == ["Q8_0", "Q9_Z"]
