@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from conformance.report.events import Event, KnownProblem, RunFinished, RunStarted
 from conformance.search.harness import trees
-from conformance.search.harness.odd import JSON_RAW, edited, mangled
+from conformance.search.harness.odd import JSON_RAW, edited, mangled, retouched, written
 from conformance.search.harness.oracles.known import wrong
 from conformance.search.harness.stub import Edit, run_small, sound, write_golden
 
@@ -33,6 +33,7 @@ def documents() -> st.SearchStrategy[bytes]:
         stream,
         stream.flatmap(_one_line_edited),
         stream.flatmap(_closing_edited),
+        stream.flatmap(_line_retouched),
         stream.flatmap(mangled),
         stream.flatmap(lambda data: st.lists(st.sampled_from(data.splitlines(keepends=True)), max_size=8).map(b"".join)),
     )
@@ -72,6 +73,14 @@ def _one_line_edited(draw: Any, data: bytes) -> bytes:
     index = draw(st.integers(0, len(lines) - 1))
     tree = draw(edited(trees.of_value(json.loads(lines[index])), JSON_RAW, _KEYS))
     lines[index] = trees.emit(tree).encode("utf-8", "surrogatepass")
+    return _joined(lines)
+
+
+@st.composite
+def _line_retouched(draw: Any, data: bytes) -> bytes:
+    lines = data.splitlines()
+    index = draw(st.integers(0, len(lines) - 1))
+    lines[index] = draw(written(retouched(trees.of_value(json.loads(lines[index])))))
     return _joined(lines)
 
 

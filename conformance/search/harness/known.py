@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from conformance.search.harness.odd import YAML_RAW, edited, mangled, written
+from conformance.search.harness.odd import YAML_RAW, edited, mangled, retouched, written
 from conformance.search.harness.oracles.known import signatures
 from conformance.search.harness.trees import Pairs, Tree
 
@@ -19,6 +19,7 @@ def documents() -> st.SearchStrategy[bytes]:
     """Give files as bytes."""
     return st.one_of(
         written(_made()),
+        written(_made().flatmap(retouched)),
         written(_made().flatmap(lambda tree: edited(tree, YAML_RAW, _KEYS))),
         written(_made()).flatmap(mangled),
     )

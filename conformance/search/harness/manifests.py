@@ -59,7 +59,7 @@ def _made(draw: Any) -> Tree:
         "name": _TEXTS,
     }
     for key, values in optional.items():
-        if draw(st.integers(0, 2)) == 0:
+        if draw(st.integers(0, 4)) == 0:
             pairs = [pair for pair in pairs if pair[0] != key]
             pairs.append((key, draw(values)))
     return Pairs(pairs)

@@ -118,6 +118,22 @@ def _other(
 
 
 @st.composite
+def retouched(draw: Any, tree: Tree) -> Tree:
+    """Put one or two values in the places of others of their kind: what is made so is well-formed, and says another thing."""
+    for _ in range(draw(st.integers(1, 2))):
+        places = list(trees.paths(tree))
+        place = places[draw(st.integers(0, len(places) - 1))]
+        node = trees.get(tree, place)
+        if isinstance(node, int | float):
+            other = draw(st.sampled_from((0, 1, -1, node + 1, node * 2, *HUGE)))
+            tree = trees.put(tree, place, not node if isinstance(node, bool) else other)
+        else:
+            alike = [one for one in places if type(trees.get(tree, one)) is type(node)]
+            tree = trees.put(tree, place, trees.get(tree, alike[draw(st.integers(0, len(alike) - 1))]))
+    return tree
+
+
+@st.composite
 def mangled(draw: Any, data: bytes) -> bytes:
     """Make one to three edits of bytes: cut off, left out, put in, lines doubled, left out, moved; line ends, a BOM."""
     for _ in range(draw(st.integers(1, 3))):
@@ -138,7 +154,7 @@ def _mangle(data: bytes) -> st.SearchStrategy[bytes]:
         line.map(lambda one: b"".join(lines[: one + 1] + lines[one:])),
         st.tuples(line, line).map(lambda two: b"".join(_moved(lines, *two))),
         st.sampled_from([data.replace(b"\n", b"\r\n"), data.replace(b"\n", b"\r"), b"\xef\xbb\xbf" + data, data.rstrip(b"\n")]),
-        st.sampled_from([data.decode("utf-8", "replace").encode("utf-16"), b"", data + data]),
+        st.sampled_from([data + data, data.decode("utf-8", "replace").encode("utf-16")]),
     )
 
 

@@ -7,7 +7,7 @@ import json
 from hypothesis import strategies as st
 
 from conformance.search.harness import small, trees
-from conformance.search.harness.odd import JSON_RAW, edited, mangled, odd_values, written
+from conformance.search.harness.odd import JSON_RAW, edited, mangled, odd_values, retouched, written
 from conformance.search.harness.oracles.protocol_lines import Said
 from conformance.search.harness.oracles.subject_runs import Script
 from conformance.search.harness.trees import Pairs, Raw, Tree
@@ -73,8 +73,9 @@ def _tree(line: bytes) -> Tree:
 def _lines(sound: tuple[bytes, ...]) -> st.SearchStrategy[bytes]:
     """Sound lines made wrong; none has a newline in it."""
     wrong = st.sampled_from([_tree(line) for line in sound]).flatmap(lambda tree: edited(tree, _FRAGMENTS, _KEYS))
+    other = st.sampled_from([_tree(line) for line in sound]).flatmap(retouched)
     damaged = st.sampled_from(sound).flatmap(mangled)
-    flat = st.one_of(st.sampled_from(sound), written(wrong), written(wrong), damaged, written(odd_values(_FRAGMENTS)))
+    flat = st.one_of(st.sampled_from(sound), written(wrong), written(other), damaged, written(odd_values(_FRAGMENTS)))
     return flat.map(lambda line: line.replace(b"\n", b" "))
 
 

@@ -27,7 +27,8 @@ def contradiction(events: Sequence[Event]) -> str:
         return "it ended early"
     results = [event for event in events if event["event"] == "result"]
     pairs = Counter((result["case"], result["who"]) for result in results)
-    cases, names = {case for case, _ in pairs}, {who for _, who in pairs}
+    announced = {one["name"] for one in events[0]["participants"] if one["role"] == "subject"}
+    cases, names = {case for case, _ in pairs}, {who for _, who in pairs} | announced
     if len(cases) != events[0]["cases"]:
         return f"{len(cases)} cases have a result, {events[0]['cases']} were selected"
     if uneven := [(case, who) for case in cases for who in names if pairs[case, who] != 1]:
