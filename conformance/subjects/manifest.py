@@ -124,6 +124,8 @@ class _Document:
             data = loader.construct_document(root) if root is not None else None
         except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: of what is no date or number, but tagged so
             raise self._not_yaml(error) from None
+        except (AttributeError, LookupError) as error:  # the same: PyYAML looks into what it did not find
+            raise self._not_yaml(ValueError("a value is not what its tag says")) from error
         if not isinstance(root, yaml.MappingNode) or not isinstance(data, dict):
             raise self.error(
                 f"a manifest is a mapping of keys, not {_kind(data)}", hint="Start with `name:`, `language:` and `command:`."
