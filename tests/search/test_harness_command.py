@@ -1,6 +1,6 @@
 """What a person sees of the harness's self-search."""
 
-import importlib.util
+import sys
 
 import pytest
 
@@ -45,7 +45,7 @@ def test_a_folder_that_cannot_be_made(monkeypatch, tmp_path):
 
 
 def test_without_hypothesis_it_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setitem(sys.modules, "hypothesis", None)
     with pytest.raises(ConfigurationError, match="needs the package hypothesis") as raised:
         search_harness(1.0, None, 1, print)
     assert "pip install" in raised.value.hint

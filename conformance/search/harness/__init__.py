@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
 
-from conformance.errors import ConfigurationError
 from conformance.search.harness.broken import Broken
+from conformance.search.hypotheses import require_hypothesis
 
 __all__ = ["Broken", "search_harness"]
 
@@ -20,11 +19,7 @@ def search_harness(seconds: float | None, examples: int | None, seed: int, say: 
     ``seconds`` and ``examples`` are for all areas together; whichever ends first ends the search. With ``examples`` alone the same
     ``seed`` tries the same documents. ``say`` is given a line an area. Raises ConfigurationError where hypothesis is not installed.
     """
-    if importlib.util.find_spec("hypothesis") is None:
-        raise ConfigurationError(
-            "the search of the harness needs the package hypothesis, which is not installed",
-            hint="install it: pip install hypothesis",
-        )
+    require_hypothesis()
     from conformance.search.harness.engine import all_areas, search_areas  # noqa: PLC0415 - needs hypothesis
 
     if seconds is None and examples is None:
