@@ -15,10 +15,11 @@ from conformance.outcomes import Protocol
 MOST_BYTES = 2**31
 
 
-def take_output(path: Path, nbytes: int | None) -> Bytes | Protocol:
+def take_output(path: Path, nbytes: int | None, into: Bytes | None = None) -> Bytes | Protocol:
     """Read the file that an op with ``out`` has to write, uint8 of shape (``nbytes``,); Protocol where it is not just that.
 
-    ``nbytes`` None takes a file of any size up to ``MOST_BYTES``.
+    ``nbytes`` None takes a file of any size up to ``MOST_BYTES``. ``into`` is memory of at least ``nbytes`` bytes to read it to:
+    who takes many outputs then need not have new memory for each.
 
     It is read, not mapped: its writer still lives, and a mapping of a file that it cuts short would kill this process.
     """
@@ -30,12 +31,12 @@ def take_output(path: Path, nbytes: int | None) -> Bytes | Protocol:
     except OSError as problem:
         return Protocol(f"ok, but the file written cannot be read: {problem.strerror}: {path}")
     try:
-        return _read(file, path, nbytes)
+        return _read(file, path, nbytes, into)
     finally:
         os.close(file)
 
 
-def _read(file: int, path: Path, nbytes: int | None) -> Bytes | Protocol:
+def _read(file: int, path: Path, nbytes: int | None, into: Bytes | None) -> Bytes | Protocol:
     status = os.fstat(file)
     if not stat.S_ISREG(status.st_mode):
         return Protocol(f"ok, but what stands where the file is due is no regular file: {path}")
@@ -43,7 +44,7 @@ def _read(file: int, path: Path, nbytes: int | None) -> Bytes | Protocol:
         nbytes = min(status.st_size, MOST_BYTES)
     if status.st_size != nbytes:
         return Protocol(f"ok, but the file written has {status.st_size} bytes, expected {nbytes}: {path}")
-    data = np.empty(nbytes, np.uint8)
+    data = np.empty(nbytes, np.uint8) if into is None else into[:nbytes]
     done = 0
     while done < nbytes:
         got = os.preadv(file, [data.data[done:]], done)

@@ -37,7 +37,7 @@ class _Put(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """Both answers to one request; the outputs are there where both are ok."""
+    """Both answers to one request; the outputs are there where both are ok, until the next request is collected."""
 
     probe: NumberProbe
     found: Outcome
@@ -55,6 +55,7 @@ class NumberBench:
         self.recent: deque[NumberProbe] = deque(maxlen=_REMEMBERED)
         self._turn = 0
         self._put: _Put | None = None
+        self._rooms = [np.empty(0, np.uint8), np.empty(0, np.uint8)]
 
     def put(self, probe: NumberProbe) -> None:
         """Write the numbers and send the request."""
@@ -87,7 +88,8 @@ class NumberBench:
         outcomes = [side.collect()[0] for side in self.pair]
         due = output_bytes(put.probe)
         taken = [
-            take_output(out, due) if isinstance(outcome, Ok) else outcome for outcome, out in zip(outcomes, put.outs, strict=True)
+            take_output(out, due, self._room(number, due)) if isinstance(outcome, Ok) else outcome
+            for number, (outcome, out) in enumerate(zip(outcomes, put.outs, strict=True))
         ]
         self.blocks += put.probe.n * put.probe.cols // BY_NAME[put.probe.type].block
         found, expected = taken
@@ -95,6 +97,12 @@ class NumberBench:
             return Compared(put.probe, Ok(), Ok(), (found, expected))
         said = [Ok() if isinstance(answer, np.ndarray) else answer for answer in taken]
         return Compared(put.probe, said[0], said[1], None)
+
+    def _room(self, number: int, nbytes: int) -> Bytes:
+        """Give memory for one side's output, the same as for the last one where it is large enough."""
+        if len(self._rooms[number]) < nbytes:
+            self._rooms[number] = np.empty(nbytes, np.uint8)
+        return self._rooms[number]
 
     def fresh(self) -> None:
         """End both processes, so that the next request is the first of new ones."""
@@ -137,7 +145,9 @@ class NumberBench:
             _, rows = by_signature.setdefault(divergence.signature, (Hit(probe, divergence), []))
             rows.append(row)
         for hit, rows in by_signature.values():
-            yield hit._replace(probe=rows_of(probe, rows[:_KEPT_ROWS]))
+            # With the row before the first: what is left of one may show in the next.
+            kept = {max(0, rows[0] - 1), *rows[: _KEPT_ROWS - 1]}
+            yield hit._replace(probe=rows_of(probe, sorted(kept)))
 
     def _inputs(self, probe: NumberProbe) -> dict[str, Path]:
         x = probe.x

@@ -25,6 +25,7 @@ from conformance.search.shrink_numbers import shrink_sequence
 # the first that shows it is taken, and there are few rounds.
 _BATCH = 64
 _ROUNDS_OF_BREAKS = 16
+_FEW = {"budget": 30, "at_once": 8}
 # How often new processes are started to find the shortest sequence of requests.
 _RESTARTS = 40
 
@@ -68,7 +69,7 @@ class Settler:
             return self.numbers.shows(candidates, hit.signature, against=hit.against)
 
         if shows(probe).any():
-            least = shrink_numbers(probe, shows)
+            least = shrink_numbers(probe, shows, **_FEW) if breaks(hit.signature) else shrink_numbers(probe, shows)
             if self._shows_after([least], hit):
                 return self._number_finding(seen, [least])
         return self._number_finding(seen, *self._sequence([*seen.before, probe], hit))

@@ -47,10 +47,8 @@ def dequantize(request: DequantizeRequest) -> None:
     kind = kinds()[request.type]
     require_shape(request.rows, request.cols, kind.block)
     data = read_exactly(request.input, request.rows * kind.row_bytes(request.cols), f"rows of {kind.name}")
-    convert = dequantizer(kind)
-    if convert is not None:
-        data = _converted(convert, data, request.rows * request.cols, request.rows * request.cols * FLOAT)
-    Path(request.out).write_bytes(data)
+    convert, count = dequantizer(kind), request.rows * request.cols
+    Path(request.out).write_bytes(data if convert is None else _converted(convert, data, count, count * FLOAT))
 
 
 def quantize(request: QuantizeRequest) -> None:
@@ -67,7 +65,7 @@ def quantize(request: QuantizeRequest) -> None:
         Path(request.out).write_bytes(_quantize_chunk(kind, rows, request.rows, request.cols, imatrix))
 
 
-def quantize_reference(kind: Kind, data: bytes, count: int) -> bytes:
+def quantize_reference(kind: Kind, data: bytes, count: int) -> bytes | bytearray:
     """Quantize ``count`` float32 by the reference function of ``kind``; F32 stays as it is.
 
     Source: ``quantize_row_*_ref`` in ggml/src/ggml-quants.c.
@@ -79,19 +77,24 @@ def quantize_reference(kind: Kind, data: bytes, count: int) -> bytes:
     return _converted(convert, data, count, kind.row_bytes(count))
 
 
-def _quantize_chunk(kind: Kind, data: bytes, rows: int, cols: int, imatrix: bytes | None) -> bytes:
+def _quantize_chunk(kind: Kind, data: bytes, rows: int, cols: int, imatrix: bytes | None) -> bytearray:
     base = libraries().base
     if imatrix is None and base.ggml_quantize_requires_imatrix(kind.id):
         raise Reject("bad-input", f"{kind.name} needs an imatrix (ggml_quantize_requires_imatrix)")
-    out = ctypes.create_string_buffer(rows * kind.row_bytes(cols))
-    base.ggml_quantize_chunk(kind.id, data, out, 0, rows, cols, imatrix)
-    return out.raw
+    out = bytearray(rows * kind.row_bytes(cols))
+    base.ggml_quantize_chunk(kind.id, data, _address(out), 0, rows, cols, imatrix)
+    return out
 
 
-def _converted(convert: Function, data: bytes, count: int, size: int) -> bytes:
-    out = ctypes.create_string_buffer(size)
-    convert(data, out, count)
-    return out.raw
+def _converted(convert: Function, data: bytes, count: int, size: int) -> bytearray:
+    out = bytearray(size)
+    convert(data, _address(out), count)
+    return out
+
+
+def _address(out: bytearray) -> ctypes.Array[ctypes.c_char]:
+    """Give the memory of ``out`` to C: what is written there needs no copy to be written to a file."""
+    return (ctypes.c_char * len(out)).from_buffer(out)
 
 
 def dot(request: DotRequest) -> None:
