@@ -119,7 +119,7 @@ def _write_products(request: DotRequest | MatvecRequest, *, x_rows: int) -> None
     weight_bytes, x_bytes = kind.row_bytes(request.cols), partner.row_bytes(request.cols)
     weights = read_exactly(request.weights, request.rows * weight_bytes, f"rows of {kind.name}")
     x = read_exactly(request.x, x_rows * request.cols * FLOAT, "float32 rows")
-    quantized = quantize_reference(partner, x, x_rows * request.cols)
+    quantized = bytes(quantize_reference(partner, x, x_rows * request.cols))  # ctypes takes no bytearray for const void *
     out = (ctypes.c_float * request.rows)()
     for row in range(request.rows):
         w = weights[row * weight_bytes : (row + 1) * weight_bytes]
