@@ -17,7 +17,7 @@ from conformance.search.file_texts import text_bytes
 from conformance.search.probe import FileOp
 
 _ALIGNMENT = b"general.alignment"
-# What a file made as small as it can be has in any case, and where it ends early: it is about these only where there is nothing else.
+# What a file made small has in any case, and where it ends early: it is about these only where there is nothing else.
 _SMALLEST = (".n_dims:0", ".dims:0", ".key:empty", ":empty-array")
 _ENDS = ("data:none", "pad_header", "pad_last")
 # What else a recipe may say of the file as a whole, beside its parts and its edits.
