@@ -50,7 +50,8 @@ def test_a_case_that_list_leaves_out(monkeypatch):
 
 def test_text_that_no_process_can_be_given(monkeypatch):
     monkeypatch.setattr("conformance.subjects.manifest._check_texts", lambda *_: None)
-    assert "holds NUL" in found("manifests").what or "is no word that a process can be given" in found("manifests").what
+    what = found("manifests", 800).what
+    assert any(told in what for told in ("holds NUL", "is no word that a process can be given", "embedded null byte"))
 
 
 def test_an_error_without_a_place(monkeypatch):
@@ -125,9 +126,10 @@ def test_a_finding_is_made_small(monkeypatch):
     monkeypatch.setattr(engine, "_SHRINK", 20)
 
     def check(document: bytes, _folder: object) -> None:
-        require(b"kv" not in document, "it says kv")
+        require(document.count(b"pattern") < 2, "two entries")
 
-    broken = hunt(AREAS[0]._replace(check=check), None, 50, 1).broken
+    known = next(area for area in AREAS if area.name == "known")
+    broken = hunt(known._replace(check=check), None, 50, 1).broken
     assert broken is not None
     assert broken.steady
     assert len(broken.document) < 300

@@ -19,10 +19,8 @@ Event = dict[str, Any]
 
 def contradiction(events: Sequence[Event]) -> str:
     """Say why a stream, of well-formed events, is not that of a whole run; empty where it is."""
-    if not events or events[0]["event"] != "run-started" or events[-1]["event"] != "run-finished":
-        return "it has no beginning or no end"
-    if events[0]["format"] != 1:
-        return "it has a format that this version does not read"
+    if not events or events[0]["event"] != "run-started" or events[0]["format"] != 1 or events[-1]["event"] != "run-finished":
+        return "it has no beginning that this version reads, or no end"
     if {event["event"] for event in events[1:-1]} - {"result", "known-problem"}:
         return "a second beginning or end within"
     if events[-1].get("ended_early"):
