@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from math import prod
 
 from conformance.cases.model import Case, FileInput, ModelInput
 from conformance.errors import ConfigurationError
+from conformance.ggml_types import BY_ID
 from conformance.judge.golden import GoldenAnswer, GoldenStore, Steps, unfold
 from conformance.judge.verdict import expectation_text, is_determined, satisfies
 from conformance.outcomes import Ok, outcome_name
@@ -30,6 +32,7 @@ def _faults(case: Case, recorded: dict[str, Steps]) -> Iterator[str]:
         answers = {step: answer for step in recorded[authority] if (answer := unfold(recorded, authority, step))}
         yield from _contradictions(case, authority, answers)
         yield from _gaps(case, authority, answers)
+        yield from _sizes(case, authority, answers)
 
 
 def _contradictions(case: Case, authority: str, answers: dict[str, GoldenAnswer]) -> Iterator[str]:
@@ -51,6 +54,18 @@ def _gaps(case: Case, authority: str, answers: dict[str, GoldenAnswer]) -> Itera
     for index in range(len(header.tensors[:due])):
         if f"tensor[{index}]" not in answers:
             yield f"{authority}/tensor[{index}]: no answer, the case asks for the bytes of each tensor"
+
+
+def _sizes(case: Case, authority: str, answers: dict[str, GoldenAnswer]) -> Iterator[str]:
+    """Say of which tensors the recorded size is not that of its dimensions, where the case has their values dequantized."""
+    header = _directory(answers)
+    if header is None or "dequantize" not in case.ask or not isinstance(case.input, FileInput | ModelInput):
+        return
+    for index, tensor in enumerate(header.tensors[:CRAFTED_TENSORS]):
+        dims = [int(dim) for dim in tensor.dims] or [1]
+        due = BY_ID[tensor.type].row_bytes(dims[0]) * prod(dims[1:])
+        if tensor.nbytes is not None and int(tensor.nbytes) != due:
+            yield f"{authority}: tensors[{index}].nbytes is {tensor.nbytes}, expected {due} for dims {', '.join(tensor.dims)}"
 
 
 def _directory(answers: dict[str, GoldenAnswer]) -> Header | None:

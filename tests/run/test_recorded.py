@@ -2,11 +2,14 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from conformance.errors import ConfigurationError
+from conformance.search.harness.small import golden_path
+from conformance.search.harness.stub import golden_file, run_small, sound
 from tests.run.conftest import Bench
 
 REJECTED = {"outcome": {"outcome": "reject", "reject_class": "bad-key"}}
@@ -63,3 +66,14 @@ def test_it_matters_for_the_selected_cases_only(bench: Bench) -> None:
     bench.record()
     _edit(bench, "small/files", "plain", lambda steps: steps.update(header=REJECTED))
     assert bench.run(bench.impl, live=False, select="small/files/tensor").code == 0
+
+
+def test_a_size_that_is_not_that_of_its_dimensions_is_named(tmp_path: Path) -> None:
+    """Its values could not be asked for: there would be more, or fewer, than the file holds."""
+    recorded = json.loads(golden_file())
+    header = recorded["cases"]["plain"]["llama.cpp"]["header"]["outcome"]["header"]
+    header["tensors"][0]["dims"] = ["64"]
+    golden_path(tmp_path / "golden").write_text(json.dumps(recorded))
+    with pytest.raises(ConfigurationError, match="nbytes is 34, expected 68 for dims 64") as caught:
+        run_small(tmp_path / "golden", tmp_path, sound)
+    assert caught.value.where == str(golden_path(tmp_path / "golden"))
