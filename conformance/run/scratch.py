@@ -13,15 +13,32 @@ from conformance.errors import ConfigurationError
 _HINT = "make room there, or set TMPDIR to a folder with room"
 
 
+# Files of memory, where Linux keeps a place for them; containers may have made it small.
+_MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of our own is made in it
+_MEMORY_NEEDED = 2**30
+
+
 @contextmanager
-def scratch_folder() -> Iterator[Path]:
-    """Make a folder that is removed in the end. Raises ConfigurationError where there is no place for one."""
+def scratch_folder(*, in_memory: bool = False) -> Iterator[Path]:
+    """Make a folder that is removed in the end. Raises ConfigurationError where there is no place for one.
+
+    ``in_memory`` is for files that are written again thousands of times a second, which a disk would have to be told of: it takes
+    memory where there is room for them, unless TMPDIR says otherwise.
+    """
     try:
-        folder = tempfile.TemporaryDirectory(prefix="gguf-conformance-", ignore_cleanup_errors=True)
+        place = _MEMORY if in_memory and _has_memory() else None
+        folder = tempfile.TemporaryDirectory(prefix="gguf-conformance-", dir=place, ignore_cleanup_errors=True)
     except OSError as problem:
         raise ConfigurationError(f"no place for temporary files: {problem.strerror or problem}", hint=_HINT) from problem
     with folder as name:
         yield Path(name)
+
+
+def _has_memory() -> bool:
+    if os.environ.get("TMPDIR") or not os.access(_MEMORY, os.W_OK):
+        return False
+    status = os.statvfs(_MEMORY)
+    return status.f_bavail * status.f_frsize >= _MEMORY_NEEDED
 
 
 @contextmanager

@@ -29,7 +29,7 @@ def search(plan: Plan, say: Say) -> Searched:
     """
     require_hypothesis()
     with ExitStack() as stack:
-        folder = stack.enter_context(scratch_folder())
+        folder = stack.enter_context(scratch_folder(in_memory=True))
         pair = Pair(*(stack.enter_context(Side(manifest)) for manifest in (plan.subject, plan.against)))
         with writing_to(folder):
             return _Search(plan, pair, folder, say).go()

@@ -63,7 +63,7 @@ def focus(recipe: Mapping[str, Any]) -> str:
     found = {*_edited(taken), *_whole(taken), *_odd_pairs(taken), *_odd_tensors(taken)}
     odd = {word for word in found if not word.endswith(_SMALLEST)}
     about = odd.difference(_ENDS) or odd or found or set(_plain_parts(taken))
-    return " + ".join(sorted(about)) or "empty"
+    return _LEVELS.sub("[*]..", " + ".join(sorted(about))) or "empty"
 
 
 def _edited(recipe: Recipe) -> Iterator[str]:

@@ -27,7 +27,7 @@ _BATCH = 64
 _ROUNDS_OF_BREAKS = 16
 _FEW = {"budget": 30, "at_once": 8}
 # How often new processes are started to find the shortest sequence of requests.
-_RESTARTS = 40
+_RESTARTS = 16
 
 
 class Settler:
