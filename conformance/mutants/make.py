@@ -1,8 +1,8 @@
 """Makes a mutant: a copy of the package ``impl`` with the fault in it, and a manifest that starts this copy.
 
 The loops that numba has kept on disk come along as hard links: it never writes into such a file, it puts a new one in its place.
-They count for a module as old and as long as it was, so the copies keep their times, and only the loops of a changed module, and
-those that call them, are compiled.
+They count for a module as it was, by its content or, to older versions of numba, by its time and size. Copies keep both, so that
+only the loops of a changed module, and those that call them, are compiled.
 """
 
 from __future__ import annotations

@@ -168,7 +168,7 @@ print(sum(q8._spread_q8_0.stats.cache_hits.values()), sum(q4._spread_q4_0.stats.
 
 
 def test_compiled_loops_that_the_fault_does_not_touch_are_taken_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Q4_0 is changed, Q8_0 is not. What is kept of the reference was made with the copy's own times, so nothing of it is stale."""
+    """Q4_0 is changed, Q8_0 is not."""
     monkeypatch.setenv("GGUF_CONFORMANCE_CACHE", str(tmp_path))
     environment = {"NUMBA_CACHE_DIR": ""}
     subprocess.run([sys.executable, "-c", ASK], check=True, capture_output=True, cwd=ROOT)  # the reference keeps both
