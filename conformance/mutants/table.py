@@ -14,9 +14,11 @@ from conformance.mutants.catalogue import Mutant
 from conformance.mutants.corpus import Put
 from conformance.mutants.matrix import by_suite
 from conformance.mutants.searching import Hunt
-from conformance.report.text import number
+from conformance.report.text import number, plural
 
-_GOOD, _BAD, _HEAD = "green", "bold red", "bold"
+_GOOD, _BAD, _CALM, _HEAD = "green", "bold red", "dim", "bold"
+# Columns that the table takes beside the names and the ids.
+_BESIDE = 16
 
 
 class Judged(NamedTuple):
@@ -29,39 +31,39 @@ class Judged(NamedTuple):
 
 def render(judged: Sequence[Judged], idle: Sequence[str] | None, console: Console) -> None:
     """Print the matrix, the mutants that live, by suite the cases that killed none (None: left out), and the sums."""
-    console.print(_matrix(judged))
+    console.print(_matrix(judged, console.width), crop=False)
     _print_alive(judged, console)
     if idle is not None:
         _print_idle(judged, idle, console)
     _print_sums(judged, console)
 
 
-def _matrix(judged: Sequence[Judged]) -> Table:
-    searched = any(one.hunt for one in judged)
-    table = Table(box=box.SIMPLE_HEAD, header_style=_HEAD, pad_edge=False)
-    table.add_column("mutant", overflow="fold", ratio=4)
-    table.add_column("fault", ratio=6)
+def _matrix(judged: Sequence[Judged], width: int) -> Table:
+    """Make a table of at least this width in which neither a name nor an id is broken, so that a pipe can look for them."""
+    names = max(len(one.mutant.name) for one in judged)
+    ids = max((len(one.put.row.first[0].case) for one in judged if one.put.row.first), default=0)
+    table = Table(box=box.SIMPLE_HEAD, header_style=_HEAD, pad_edge=False, width=max(width, names + ids + _BESIDE))
+    table.add_column("mutant, and what goes wrong", min_width=names)
     table.add_column("cases", justify="right", no_wrap=True)
-    table.add_column("first", overflow="fold", ratio=5)
-    if searched:
-        table.add_column("search", ratio=3)
+    table.add_column("the first that kills it, and search" if any(one.hunt for one in judged) else "the first", min_width=ids)
     for one in judged:
-        row = one.put.row
-        cells = [Text(one.mutant.name), Text(one.mutant.fault), _count(one), Text(row.first[0].case if row.first else "-")]
-        table.add_row(*cells, *([_hunted(one.hunt)] if searched else ()))
+        first = Text(one.put.row.first[0].case if one.put.row.first else "-")
+        table.add_row(
+            Text.assemble(one.mutant.name, "\n", (one.mutant.fault, _CALM)), _count(one), first.append_text(_hunted(one.hunt))
+        )
     return table
 
 
 def _count(one: Judged) -> Text:
-    return Text(number(one.put.row.kills), style="") if one.put.row.killed else Text("ALIVE", style=_BAD)
+    return Text(number(one.put.row.kills)) if one.put.row.killed else Text("ALIVE", style=_BAD)
 
 
 def _hunted(hunt: Hunt | None) -> Text:
     if hunt is None:
-        return Text("-")
+        return Text()
     if not hunt.signature:
-        return Text(f"not in {hunt.seconds:.0f} s, {number(hunt.inputs)} inputs", style=_BAD)
-    return Text(f"{hunt.seconds:.1f} s, {number(hunt.examples)} examples, {number(hunt.inputs)} inputs")
+        return Text(f"\nnot found in {hunt.seconds:.0f} s, {number(hunt.inputs)} inputs", style=_BAD)
+    return Text(f"\nsearch: {hunt.seconds:.1f} s, {plural(hunt.examples, 'example')}, {plural(hunt.inputs, 'input')}", style=_CALM)
 
 
 def _print_alive(judged: Sequence[Judged], console: Console) -> None:
