@@ -67,4 +67,4 @@ class Side:
 
     def restart(self) -> None:
         """End the process: the next request is the first of a new one."""
-        self._subject.close()
+        self._subject.drop()

@@ -121,7 +121,9 @@ class _Search:
         for seen in self.ledger.pending(lambda: self.clock.may_shrink):
             with self.clock.shrinks():
                 finding = self.settler.settle(seen)
-            if self.ledger.add(finding, seen):
+            if finding is None:
+                self.ledger.reopen(seen)
+            elif self.ledger.add(finding, seen):
                 self.kept.keep(finding)
                 self.say(_told(finding))
 

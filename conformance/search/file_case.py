@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -16,6 +17,8 @@ from conformance.search.file_spots import Spot, plain_recipe, put, spots, value_
 from conformance.search.file_texts import text_bytes
 from conformance.search.probe import FileOp
 
+# Arrays in arrays: how many does not matter.
+_LEVELS = re.compile(r"(?:\[\*\]){3,}")
 _ALIGNMENT = b"general.alignment"
 # What a file made small has in any case, and where it ends early: it is about these only where there is nothing else.
 _SMALLEST = (".n_dims:0", ".dims:0", ".key:empty", ":empty-array")

@@ -9,14 +9,14 @@ from typing import NamedTuple
 import msgspec
 
 from conformance.judge.signature import Signature
-from conformance.search.hit import Hit
+from conformance.search.hit import Hit, breaks
 from conformance.search.plan import Finding
 from conformance.search.probe import NumberProbe
 
 # Hits with one signature but other labels are often the same finding: after so many of them no more are made small. Which of two
-# faults a refusal names first is the least of a reader's concerns.
+# faults a refusal names first is the least of a reader's concerns, and deaths are told apart by nothing but their inputs.
 _LABELS = 24
-_LABELS_OF_CLASSES = 3
+_FEW_LABELS = 3
 
 
 class Seen(NamedTuple):
@@ -41,7 +41,7 @@ class Ledger:
     def note(self, seen: Seen) -> bool:
         """Keep a hit if it is of a new bucket; tell whether it was."""
         bucket = seen.hit.bucket
-        if bucket in self._buckets or self._labels[bucket[0]] >= (_LABELS_OF_CLASSES if _of_class(bucket[0]) else _LABELS):
+        if bucket in self._buckets or self._labels[bucket[0]] >= _most_labels(bucket[0]):
             return False
         self._buckets.add(bucket)
         self._labels[bucket[0]] += 1
@@ -54,7 +54,7 @@ class Ledger:
         One that does not show again is kept only while there is none of its signature that does, and its bucket stays open.
         """
         if finding.unstable:
-            self._buckets.discard(seen.hit.bucket)
+            self.reopen(seen)
             if any(other.signature == finding.signature for other in self.findings.values()):
                 return False
         else:
@@ -63,6 +63,10 @@ class Ledger:
         if before is None or (finding.nbytes, finding.values) < (before.nbytes, before.values):
             self.findings[finding.key] = finding if before is None else _dated(finding, before)
         return before is None
+
+    def reopen(self, seen: Seen) -> None:
+        """Take another hit of the same bucket, should there be one: this one came to nothing."""
+        self._buckets.discard(seen.hit.bucket)
 
     def _drop_unstable(self, signature: str) -> None:
         for key, finding in list(self.findings.items()):
@@ -84,6 +88,10 @@ class Ledger:
     def waiting(self) -> int:
         """How many hits wait."""
         return len(self._pending)
+
+
+def _most_labels(signature: str) -> int:
+    return _FEW_LABELS if _of_class(signature) or breaks(signature) else _LABELS
 
 
 def _of_class(signature: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -28,6 +29,7 @@ _ROUNDS_OF_BREAKS = 16
 _FEW = {"budget": 30, "at_once": 8}
 # How often new processes are started to find the shortest sequence of requests.
 _RESTARTS = 16
+_SEQUENCES = 3
 
 
 class Settler:
@@ -36,9 +38,14 @@ class Settler:
     def __init__(self, files: FileBench, numbers: NumberBench) -> None:
         self.files = files
         self.numbers = numbers
+        # By signature: how often a sequence of requests was looked for. Each takes many new processes.
+        self._sequences: Counter[str] = Counter()
 
-    def settle(self, seen: Seen) -> Finding:
-        """Give the finding that a hit is; one that does not show again is kept as it was, and marked unstable."""
+    def settle(self, seen: Seen) -> Finding | None:
+        """Give the finding that a hit is; one that does not show again is kept as it was, and marked unstable.
+
+        None for one that only shows after others, where enough of its signature were looked into.
+        """
         hit = seen.hit
         if isinstance(hit.probe, FileProbe):
             return self._file(seen, hit, hit.probe)
@@ -64,15 +71,22 @@ class Settler:
             unstable=not stable,
         )
 
-    def _numbers(self, seen: Seen, hit: Hit, probe: NumberProbe) -> Finding:
+    def _numbers(self, seen: Seen, hit: Hit, probe: NumberProbe) -> Finding | None:
         def shows(candidates: NumberProbe) -> Flags:
             return self.numbers.shows(candidates, hit.signature, against=hit.against)
 
-        if shows(probe).any():
+        # First of all by itself: what only shows in a process with a past would be shrunk in vain.
+        if self._shows_after([probe], hit):
             least = shrink_numbers(probe, shows, **_FEW) if breaks(hit.signature) else shrink_numbers(probe, shows)
             if self._shows_after([least], hit):
                 return self._number_finding(seen, [least])
-        return self._number_finding(seen, *self._sequence([*seen.before, probe], hit))
+        if self._sequences[hit.signature] >= _SEQUENCES or not seen.before:
+            return None if self._sequences[hit.signature] else self._number_finding(seen, [probe], unstable=True)
+        self._sequences[hit.signature] += 1
+        sequence, unstable = self._sequence([*seen.before, probe], hit)
+        if not unstable:
+            self._sequences[hit.signature] = _SEQUENCES
+        return self._number_finding(seen, sequence, unstable=unstable)
 
     def _sequence(self, probes: list[NumberProbe], hit: Hit) -> tuple[list[NumberProbe], bool]:
         """Give the shortest sequence that shows it, put to new processes, and whether any does not."""
@@ -92,7 +106,7 @@ class Settler:
             self.numbers.collect()
         return bool(self.numbers.shows(sequence[-1], hit.signature, against=hit.against).any())
 
-    def _number_finding(self, seen: Seen, sequence: Sequence[NumberProbe], unstable: bool = False) -> Finding:
+    def _number_finding(self, seen: Seen, sequence: Sequence[NumberProbe], *, unstable: bool = False) -> Finding:
         least = sequence[-1]
         self.numbers.put(least)
         shown = self._shown(seen.hit, list(self.numbers.take()))

@@ -72,6 +72,9 @@ class OneShot:
         if child is not None:
             child.strike()
 
+    def drop(self) -> None:
+        """Do nothing: each request has a new process anyway."""
+
     def close(self) -> None:
         """Do nothing: no process outlives its request."""
 

@@ -92,6 +92,10 @@ class Subject:
         self._killed = True
         self._transport.kill()
 
+    def drop(self) -> None:
+        """End the process at once: the next request is the first of a new one."""
+        self._transport.drop()
+
     def close(self) -> None:
         """End the process and all its descendants. A later ``ask`` starts it again."""
         self._transport.close()

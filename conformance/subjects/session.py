@@ -92,6 +92,10 @@ class Session:
         if child is not None:
             child.strike()
 
+    def drop(self) -> None:
+        """End the process at once, whatever it does: the next request goes to a new one."""
+        self._discard()
+
     def close(self) -> None:
         """End the process in good order if it will, and its descendants in any case."""
         if self._child is not None:

@@ -1,4 +1,4 @@
-"""The reference's reader, but that it dies of a tensor whose name has an x in it."""
+"""The reference's reader, but that it dies of a tensor whose name has a q in it."""
 
 import os
 import sys
@@ -12,7 +12,7 @@ class Dying(Subject):
 
     def header(self, request: Json) -> Json:
         said = super().header(request)
-        if any("x" in str(tensor["name"]) for tensor in said["tensors"]):
+        if any("q" in str(tensor["name"]) for tensor in said["tensors"]):
             os.abort()
         return said
 

@@ -70,9 +70,9 @@ def test_differences_of_readers_are_found_apart_each_in_a_small_file() -> None:
 def test_a_death_is_a_finding_and_the_search_goes_on(tmp_path: Path) -> None:
     dying = made(tmp_path / "dying", HERE / "dying_subject.py")
     searched = search(plan(dying, ops=("header",), examples=30), silent)
-    (finding,) = searched.divergences
-    assert finding.signature == "header:-:crash-SIGABRT:-"
-    assert finding.case["build"] == {"tensors": [{"name": "x", "type": "F32", "dims": []}]}
+    assert {finding.signature for finding in searched.divergences} == {"header:-:crash-SIGABRT:-"}
+    least = min(searched.divergences, key=lambda finding: finding.nbytes)
+    assert least.case["build"]["tensors"] == [{"name": "q", "type": "F32", "dims": []}]
     assert searched.deaths["dying_subject"] > 1
     assert searched.examples == 30
 
@@ -86,8 +86,7 @@ def test_what_a_process_keeps_of_an_earlier_request_is_found_with_that_request(t
     assert before["type"] == "Q4_0"
 
 
-def test_a_search_may_end_at_the_first(tmp_path: Path) -> None:
-    del tmp_path
+def test_a_search_may_end_at_the_first() -> None:
     searched = search(plan(find_manifest("q8_0-stored-scale"), ops=("quantize",), seconds=60, stop_at_first=True), silent)
     assert searched.findings == ()
     assert searched.first is not None
@@ -104,9 +103,9 @@ def test_what_was_found_before_is_tried_first(tmp_path: Path) -> None:
 
 
 def test_an_equal_subject_departs_nowhere() -> None:
-    searched = search(plan(find_manifest("impl"), examples=8), silent)
+    searched = search(plan(find_manifest("impl"), examples=40, types=("Q8_0", "Q4_0")), silent)
     assert searched.findings == ()
-    assert searched.files > 100
+    assert searched.files > 1000
     assert searched.blocks > 1000
 
 
