@@ -13,7 +13,7 @@ from typing import Any, cast
 import click
 
 from conformance import __version__
-from conformance.errors import EXIT_DIVERGENCE, EXIT_HARNESS, EXIT_OK, GgufConformanceError
+from conformance.errors import EXIT_DIVERGENCE, EXIT_HARNESS, EXIT_OK, GgufConformanceError, UsageError
 from conformance.interrupts import EXIT_INTERRUPTED, interruptible
 from conformance.streams import sound_streams
 
@@ -551,8 +551,9 @@ def bench_search_rates(subject: str, against: str, types: tuple[str, ...], secon
 
 
 @main.command("search")
-@click.option("--subject", "-S", required=True, metavar="NAME|PATH", shell_complete=_complete_subject,
+@click.option("--subject", "-S", metavar="NAME|PATH", shell_complete=_complete_subject,
               help="Who is searched: an adapter or an authority.")  # fmt: skip
+@click.option("--harness", is_flag=True, help="Search the harness itself, instead of a subject (docs/search-harness.md).")
 @click.option("--against", "-A", default="llama.cpp", show_default=True, metavar="NAME|PATH", shell_complete=_complete_subject,
               help="Whom it is held to: an authority, or another adapter.")  # fmt: skip
 @click.option(
@@ -576,7 +577,7 @@ def bench_search_rates(subject: str, against: str, types: tuple[str, ...], secon
 @_cases
 @_json
 @_one_screen
-def search_inputs(folder: Path | None, as_json: bool, **options: Any) -> int:
+def search_inputs(subject: str | None, harness: bool, folder: Path | None, as_json: bool, **options: Any) -> int:
     """Let hypothesis look for inputs on which two subjects differ, and make each as small as it can be (docs/search.md).
 
     \b
@@ -587,10 +588,19 @@ def search_inputs(folder: Path | None, as_json: bool, **options: Any) -> int:
       gguf-conformance search --subject impl --seconds 300
       gguf-conformance search --subject gguf-py --against llama.cpp --op header --op load
       gguf-conformance search --subject ./my-adapter --type Q4_K --examples 500 --seed 7 --promote
+      gguf-conformance search --harness --seconds 600
     """
-    from conformance.search.command import SearchOptions, search_command
+    from conformance.search.command import DEFAULT_SECONDS, SearchOptions, search_command
 
+    if harness == (subject is not None):
+        raise UsageError("a search has one object", hint="name it: --subject NAME, or --harness for the harness itself")
+    if subject is None:
+        from conformance.search.harness.command import harness_command
+
+        seconds = options["seconds"] if options["seconds"] or options["examples"] else DEFAULT_SECONDS
+        return harness_command(seconds, options["examples"], options["seed"], folder or _default_folder())
     _expect_subjects()
+    options["subject"] = subject
     options["ops"], options["types"] = tuple(options["ops"]), tuple(options["types"])
     return search_command(SearchOptions(**options), folder or _default_folder(), fresh=folder is None, as_json=as_json)
 

@@ -31,9 +31,10 @@ def test_every_dependency_has_its_reason_and_every_reason_its_dependency() -> No
     assert documented() == {
         "To run it": names(project["project"]["dependencies"]),
         "To compare live (extra `live`)": names(extras["live"]),
+        "To search (extra `search`)": names(extras["search"]),
         "To test (extra `test`)": names(extras["test"]),
         "To fuzz the reader (extra `fuzz`)": names(extras["fuzz"]),
         "To check style and types (`tox -e lint`)": names(tox["testenv:lint"]["deps"].splitlines()),
         "To build and to drive": names(project["build-system"]["requires"]) | {"tox"},
     }
-    assert set(extras) == {"fuzz", "live", "test"}
+    assert set(extras) == {"fuzz", "live", "search", "test"}

@@ -21,6 +21,9 @@ from conformance.search.plan import Finding, First, Plan, Say, Searched
 from conformance.search.probe import FileProbe, NumberProbe
 from conformance.search.settle import Settler
 
+# Seconds between two words on how far it is.
+_TELL_EVERY = 10.0
+
 
 def search(plan: Plan, say: Say) -> Searched:
     """Search until the plan's budget is spent; ``say`` is told what is found, when it is.
@@ -47,6 +50,7 @@ class _Search:
         self.settler = Settler(self.files, self.numbers)
         self.kept = Kept(plan.database, f"{pair.subject.name}/{pair.against.name}")
         self.first: First | None = None
+        self._told_at = 0.0
 
     def go(self) -> Searched:
         areas = self._areas()
@@ -94,6 +98,15 @@ class _Search:
             for index, area in enumerate(areas):
                 area.round(self.plan.seed * 2**32 + turn * len(areas) + index, self.clock.left(area.planned))
                 self._settle()
+                self._tell()
+
+    def _tell(self) -> None:
+        """Tell now and then how far it is."""
+        if self.clock.elapsed >= self._told_at + _TELL_EVERY:
+            self._told_at = self.clock.elapsed
+            found = sum(not finding.against for finding in self.ledger.findings.values())
+            put = f"{self.files.count:,} files, {self.numbers.blocks:,} blocks"
+            self.say(f"{self.clock.elapsed:.0f} s: {put}; {found} found, {self.ledger.waiting} to be looked into")
 
     def _again(self) -> None:
         """Try what earlier searches found."""
