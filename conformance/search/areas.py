@@ -18,7 +18,7 @@ from conformance.search.probe import FileProbe, NumberProbe
 # Forms of one document that are put at a time.
 _FORMS = 64
 # Draws of a round: after it finds are made small, and the other kind of input has its turn.
-_DOCUMENTS = 24
+_DOCUMENTS = 64
 _PLANS = 24
 _SEQUENCES = 8
 
