@@ -36,7 +36,7 @@ _WIDTHS = (16, 32, 64, 256)
 _TAME_RANGES = ((-4, 4), (-8, 8), (0, 0))
 _RANGES = (*_TAME_RANGES, *_TAME_RANGES, (-12, -2), (-30, 20), (-126, 60), (-149, -100), (100, 127), (-149, 127))
 # Where every seventh plan or so has what is not finite, the others are not lost to NaN.
-_ANY_ROWS = (*FINITE, *FINITE, *FAMILIES)
+_ANY_ROWS = (*FINITE, *FAMILIES, "specials", "any")
 _X_ROWS = ("bell", "exponents", "ties", "straddle", "uneven", "outlier", "gaps", "zeros", "scales", "huge", "any", "specials")
 
 
