@@ -30,8 +30,10 @@ class Words(NamedTuple):
         return choose(draw, self.odd if draw.below(24) == 23 else self.plain)
 
 
+# Names without a meaning, and those that programs look for, of which they expect one type.
 _PLAIN_KEYS = b"""a b c.d general.name general.type general.architecture general.file_type general.quantization_version
-llama.block_count tokenizer.ggml.tokens tokenizer.chat_template split.count"""
+llama.block_count llama.attention.head_count_kv tokenizer.ggml.tokens tokenizer.ggml.token_type tokenizer.ggml.eos_token_id
+tokenizer.chat_template split.count"""
 # Empty parts, capitals, no ASCII, NUL, names that readers keep for themselves.
 _ODD_KEYS = (
     *(b"a..b", b".", b".a", b"a.", b"A.B", b"general.Name", b"a-b", b"a b", b"1", b"\xc3\xa9", b"\xe4\xbd\xa0.a", b"\xff", b"\xc3"),

@@ -77,7 +77,11 @@ _MEANINGS: dict[str, tuple[int, ...]] = {
 _MAGICS = (b"GGML", b"FUGG", b"ggjt", b"GGUf", b"gguf", b"GGLA", b"\0\0\0\0", b"GGU\0")
 # Products of dimensions that wrap around in 64 bits, or nearly, by the number of dimensions: with sizes of 1, 2, 4, 8 bytes.
 _WRAPPING: dict[int, tuple[tuple[int, ...], ...]] = {
-    1: ((2**62,), (2**63 - 1,), (2**64 - 1,), (1024819115206086208,), (2**58,), (2**61,)),
+    1: (
+        *((2**62,), (2**63 - 1,), (2**64 - 1,), (1024819115206086208,), (2**58,), (2**61,)),
+        # Of elements of 2, 4 and 8 bytes: sizes so near to 2^64 that only what is added to them passes it.
+        *((2**63 - 32,), (2**62 - 16,), (2**61 - 8,)),
+    ),
     2: (
         (2**32, 2**32),
         (2**62, 4),
