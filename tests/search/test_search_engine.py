@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from conformance.mutants.catalogue import load_catalogue
+from conformance.mutants.make import make
 from conformance.search.engine import search
 from conformance.search.plan import Plan, Searched
 from conformance.subjects.manifest import Manifest, find_manifest, load_manifest
@@ -115,3 +117,10 @@ def test_a_size_that_wraps_is_the_measures_own_fault() -> None:
     assert searched.divergences == ()
     assert {finding.signature.split(":")[2] for finding in searched.findings} <= {"contradiction", "crash-SIGABRT"}
     assert any(finding.signature == "header:-:contradiction:tensors[*].nbytes" for finding in searched.findings)
+
+
+def test_ones_at_the_end_are_nothing_that_a_writer_loses() -> None:
+    wanted = plan(load_manifest(make(load_catalogue()["write-ones-kept"])), ops=("write",), seconds=60, stop_at_first=True)
+    first = search(wanted, silent).first
+    assert first is not None
+    assert first.signature.startswith("write:-:bytes:tensors[*].n_dims")
