@@ -10,6 +10,8 @@ from conformance.subjects.process import Subject
 from conformance.subjects.protocol import Identity, Request, View
 
 BREAKS = (Crash, Timeout, Memory, Protocol)
+# Of one batch so many may run into the limit of time; the rest is not asked, or one batch would take minutes.
+_MOST_TIMEOUTS = 3
 
 
 class Side:
@@ -51,19 +53,28 @@ class Side:
         if requests:
             self._subject.pose(requests)
 
-    def collect(self, time: float | None = None) -> list[Outcome]:
+    def collect(self, time: float | None = None) -> list[Outcome | None]:
         """Give one outcome for each request that was posed; what a death left unanswered is asked again of a new process.
 
-        ``time`` (seconds a request) is the manifest's, or less.
+        None for a request that was not asked, the process having let the time run out for several before it. ``time`` (seconds a
+        request) is the manifest's, or less.
         """
         limit = self.manifest.limits.time
-        outcomes: list[Outcome] = []
+        outcomes: list[Outcome | None] = []
         while len(outcomes) < len(self._posed):
+            if sum(isinstance(outcome, Timeout) for outcome in outcomes) >= _MOST_TIMEOUTS:
+                return [*outcomes, *[None] * (len(self._posed) - len(outcomes))]
             if outcomes:
                 self.deaths += 1
                 self._subject.pose(self._posed[len(outcomes) :])
             outcomes += [answer.outcome for answer in self._subject.collect(time=limit if time is None else min(time, limit))]
         return outcomes
+
+    def answer(self, time: float | None = None) -> Outcome:
+        """Give the outcome of the one request that was posed; ``time`` as of ``collect``."""
+        (outcome,) = self.collect(time)
+        assert outcome is not None  # noqa: S101 - only what follows others is left out
+        return outcome
 
     def restart(self) -> None:
         """End the process: the next request is the first of a new one."""

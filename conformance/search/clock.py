@@ -33,7 +33,9 @@ class Clock:
 
     @property
     def over(self) -> bool:
-        """Whether there is to be no further draw."""
+        """Whether there is to be no further draw. The first one always is."""
+        if not self.examples:
+            return False
         too_many = self.most is not None and self.examples >= self.most
         return too_many or (self.limit is not None and self.elapsed >= self.limit)
 

@@ -56,7 +56,7 @@ def search_command(options: SearchOptions, folder: Path | None, *, fresh: bool, 
             sys.stdout.write(f"{line}\n")
     if searched.interrupted:
         return EXIT_INTERRUPTED
-    return EXIT_DIVERGENCE if searched.divergences or searched.first else EXIT_OK
+    return EXIT_DIVERGENCE if searched.departs else EXIT_OK
 
 
 def make_plan(options: SearchOptions) -> Plan:

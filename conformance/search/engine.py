@@ -28,7 +28,8 @@ _TELL_EVERY = 10.0
 def search(plan: Plan, say: Say) -> Searched:
     """Search until the plan's budget is spent; ``say`` is told what is found, when it is.
 
-    Raises ConfigurationError where a side cannot be started, UsageError where there is nothing that both do.
+    Raises ConfigurationError where a side cannot be started, UsageError where there is nothing that both do, or nothing of it came
+    to be compared.
     """
     require_hypothesis()
     with ExitStack() as stack:
@@ -59,23 +60,32 @@ class _Search:
             with suppress(Enough):
                 self._again()
                 self._draw(areas)
+            self._settle()
         except KeyboardInterrupt:
             interrupted = True
-        searched = self.clock.elapsed - self.clock.shrinking
         if not interrupted:
-            self._settle()
+            self._require_any()
         return Searched(
             findings=tuple(self.ledger.findings.values()),
             first=self.first,
             waiting=self.ledger.waiting,
+            unsettled=self.ledger.unsettled,
             examples=self.clock.examples,
             files=self.files.count,
             blocks=self.numbers.blocks,
-            seconds=round(searched, 3),
+            seconds=round(self.clock.elapsed - self.clock.shrinking, 3),
             shrinking=round(self.clock.shrinking, 3),
             deaths={side.name: side.deaths for side in self.pair},
             interrupted=interrupted,
         )
+
+    def _require_any(self) -> None:
+        """Raise UsageError where neither side was asked anything: that nothing was found then says nothing."""
+        if not (self.files.count or self.numbers.blocks or self.ledger.waiting or self.ledger.findings or self.first):
+            raise UsageError(
+                "nothing was compared: no draw was of what both sides do",
+                hint="give it more: --seconds, --examples, or another --seed",
+            )
 
     def _areas(self) -> list[Area]:
         ops, cells = file_ops(self.pair, self.plan), number_cells(self.pair, self.plan)

@@ -82,12 +82,19 @@ class Ledger:
             known = {signature for signature, _ in self.findings}
             waiting = [seen.hit.signature for seen in self._pending]
             first = min(range(len(waiting)), key=lambda index: (_of_class(waiting[index]), waiting[index] in known, index))
-            yield self._pending.pop(first)
+            yield self._pending[first]
+            del self._pending[first]  # not before it is dealt with: an interrupted one waits on
 
     @property
     def waiting(self) -> int:
         """How many hits wait."""
         return len(self._pending)
+
+    @property
+    def unsettled(self) -> tuple[str, ...]:
+        """The signatures of the subject's hits that wait, as far as there is no finding with them."""
+        found = {finding.signature for finding in self.findings.values() if not finding.against}
+        return tuple(sorted({seen.hit.signature for seen in self._pending if not seen.hit.against} - found))
 
 
 def _most_labels(signature: str) -> int:

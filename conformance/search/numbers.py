@@ -85,7 +85,7 @@ class NumberBench:
         put, self._put = self._put, None
         if put is None:
             return None
-        outcomes = [side.collect()[0] for side in self.pair]
+        outcomes = [side.answer() for side in self.pair]
         due = output_bytes(put.probe)
         taken = [
             take_output(out, due, self._room(number, due)) if isinstance(outcome, Ok) else outcome

@@ -100,12 +100,14 @@ class Searched(msgspec.Struct, frozen=True, kw_only=True):
     """What a search did: how much was put to both sides, in how many seconds of searching (shrinking apart), and its findings.
 
     ``first`` is set where it was to stop at the first divergence and there was one; ``waiting`` counts hits that were left as
-    they were, for want of time.
+    they were, for want of time; ``unsettled`` are the signatures of those in which the subject departs, as far as no finding has
+    them.
     """
 
     findings: tuple[Finding, ...]
     first: First | None
     waiting: int
+    unsettled: tuple[str, ...] = ()
     examples: int
     files: int
     blocks: int
@@ -118,3 +120,8 @@ class Searched(msgspec.Struct, frozen=True, kw_only=True):
     def divergences(self) -> tuple[Finding, ...]:
         """The findings that are the subject's."""
         return tuple(finding for finding in self.findings if not finding.against)
+
+    @property
+    def departs(self) -> bool:
+        """Whether the subject was seen to depart, whether or not there was time to look into it."""
+        return bool(self.divergences or self.first or self.unsettled)

@@ -30,6 +30,8 @@ def _lines(plan: Plan, searched: Searched, folder: Path | None) -> Iterator[str]
         first = searched.first
         yield f"first divergence: {first.signature}: {first.summary}"
         yield f"  after {first.example} draws, {first.inputs:,} inputs, {first.seconds:.1f} s"
+    if searched.unsettled:
+        yield f"{plan.subject.name} departs as well, not looked into for want of time: {', '.join(searched.unsettled)}"
     yield totals(plan, searched)
     if folder is not None:
         yield f"cases and reports: {folder}"
