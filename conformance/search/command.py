@@ -6,11 +6,14 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from conformance.errors import EXIT_DIVERGENCE, EXIT_OK, UsageError
 from conformance.ggml_types import BY_NAME
 from conformance.interrupts import EXIT_INTERRUPTED
 from conformance.places import cache_root, cases_root
 from conformance.report.write import fresh_folder
+from conformance.run.setup import live_authorities
 from conformance.search.engine import search
 from conformance.search.plan import FILE_OPS, NUMBER_OPS, Plan
 from conformance.search.promote import promote
@@ -41,19 +44,25 @@ class SearchOptions(NamedTuple):
 def search_command(options: SearchOptions, folder: Path | None, *, fresh: bool, as_json: bool) -> int:
     """Search, write what was found below ``folder``, print it; 1 where the subject departs from what it is held to.
 
-    Raises UsageError for an op or a type that does not exist, ConfigurationError where a side cannot be started.
+    Raises UsageError for an op or a type that does not exist, ConfigurationError where a side cannot be started,
+    AuthorityMissingError where an authority is wanting that is to answer to what is promoted.
     """
     plan = make_plan(options)
+    if options.promote:
+        live_authorities()  # who is missing is told before the search, not after it
     searched = search(plan, _say)
     if folder is None or not searched.findings:
         folder = None
     else:
         folder = fresh_folder(folder) if fresh else folder
-        searched = write_results(plan, searched, folder)
+        try:
+            searched = write_results(plan, searched, folder)
+        except KeyboardInterrupt:
+            searched = msgspec.structs.replace(searched, interrupted=True)
     sys.stdout.write(told(plan, searched, folder, as_json=as_json))
     if options.promote and searched.divergences:
         for line in promote(searched.divergences, options.cases or cases_root()):
-            sys.stdout.write(f"{line}\n")
+            (sys.stderr if as_json else sys.stdout).write(f"{line}\n")
     if searched.interrupted:
         return EXIT_INTERRUPTED
     return EXIT_DIVERGENCE if searched.departs else EXIT_OK
