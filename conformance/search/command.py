@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import NamedTuple
 
 import msgspec
 
-from conformance.errors import EXIT_DIVERGENCE, EXIT_OK, UsageError
+from conformance.errors import EXIT_DIVERGENCE, EXIT_OK, ConfigurationError, UsageError
 from conformance.ggml_types import BY_NAME
 from conformance.interrupts import EXIT_INTERRUPTED
 from conformance.places import cache_root, cases_root
@@ -44,7 +45,7 @@ class SearchOptions(NamedTuple):
 def search_command(options: SearchOptions, folder: Path | None, *, fresh: bool, as_json: bool) -> int:
     """Search, write what was found below ``folder``, print it; 1 where the subject departs from what it is held to.
 
-    Raises UsageError for an op or a type that does not exist, ConfigurationError where a side cannot be started,
+    Raises UsageError for an op or a type that does not exist, ConfigurationError where a side cannot be started or nothing be kept,
     AuthorityMissingError where an authority is wanting that is to answer to what is promoted.
     """
     plan = make_plan(options)
@@ -77,6 +78,10 @@ def make_plan(options: SearchOptions) -> Plan:
     for name in types:
         if name not in BY_NAME:
             raise UsageError(f"type {name!r} does not exist", hint=f"These do: {', '.join(BY_NAME)}.")
+    if options.database is not None and options.no_database:
+        raise UsageError("a database is named, and none is wanted", hint="leave out --database or --no-database")
+    if options.database is not None:
+        _require_folder(options.database)
     seconds = options.seconds if options.seconds or options.examples else DEFAULT_SECONDS
     # A search by draws is one that is to be repeated: what others found before it would be in its way.
     kept = None if options.no_database or seconds is None else cache_root() / "search"
@@ -91,6 +96,17 @@ def make_plan(options: SearchOptions) -> Plan:
         stop_at_first=options.stop_at_first,
         database=options.database or kept,
     )
+
+
+def _require_folder(folder: Path) -> None:
+    """Make sure that finds can be kept in it. hypothesis itself says nothing where they cannot."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder):
+            pass
+    except OSError as problem:
+        hint = "name another by --database, or say --no-database"
+        raise ConfigurationError(f"finds cannot be kept: {problem.strerror or problem}", where=str(folder), hint=hint) from problem
 
 
 def _say(text: str) -> None:

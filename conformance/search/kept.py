@@ -39,14 +39,21 @@ class Kept:
             self._database.save(self._key, msgspec.json.encode(finding.case))
 
     def probes(self) -> Iterator[Probe]:
-        """Give what is kept, the shortest first; what can no longer be read is forgotten."""
+        """Give what is kept, the shortest first, each with what is put before it; what can no longer be read is forgotten."""
         if self._database is None:
             return
         for value in sorted(self._database.fetch(self._key), key=lambda kept: (len(kept), kept)):
             try:
-                yield probe_of(load_one(msgspec.json.decode(value)))
+                probes = _probes_of(load_one(msgspec.json.decode(value, type=dict[str, Any])))
             except (ConfigurationError, msgspec.DecodeError):
                 self._database.delete(self._key, value)
+                continue
+            yield from probes
+
+
+def _probes_of(case: Case) -> list[Probe]:
+    before = [msgspec.structs.replace(case, input=one.input, ask=one.ask, before=()) for one in case.before]
+    return [probe_of(one) for one in (*before, case)]
 
 
 def probe_of(case: Case) -> Probe:
