@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from conformance.errors import EXIT_DIVERGENCE, EXIT_OK, ConfigurationError, UsageError
+from conformance.errors import EXIT_DIVERGENCE, EXIT_OK, ConfigurationError, GgufConformanceError, UsageError
 from conformance.ggml_types import BY_NAME
 from conformance.interrupts import EXIT_INTERRUPTED
 from conformance.places import cache_root, cases_root
@@ -60,6 +60,9 @@ def search_command(options: SearchOptions, folder: Path | None, *, fresh: bool, 
             searched = write_results(plan, searched, folder)
         except KeyboardInterrupt:
             searched = msgspec.structs.replace(searched, interrupted=True)
+        except GgufConformanceError:
+            sys.stdout.write(told(plan, searched, None, as_json=as_json))
+            raise
     sys.stdout.write(told(plan, searched, folder, as_json=as_json))
     if options.promote and searched.divergences:
         for line in promote(searched.divergences, options.cases or cases_root()):

@@ -75,6 +75,7 @@ class _Search:
             blocks=self.numbers.blocks,
             seconds=round(self.clock.elapsed - self.clock.shrinking, 3),
             shrinking=round(self.clock.shrinking, 3),
+            declined=dict(sorted((self.files.declined + self.numbers.declined).items())),
             deaths={side.name: side.deaths for side in self.pair},
             interrupted=interrupted,
         )

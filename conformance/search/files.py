@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -29,7 +30,7 @@ from conformance.values import Header
 _TENSORS = 8
 _TENSOR_BYTES = 1 << 20
 # Seconds that either side may take for a file: a search meets some on which a reader never ends.
-_PATIENCE = 3.0
+PATIENCE = 3.0
 _READING = ("header", "load", "tensor")
 
 Answered = tuple[Outcome | None, Bytes | None]
@@ -59,6 +60,9 @@ class FileBench:
         self.pair = pair
         self.folder = folder
         self.count = 0
+        self.patience = PATIENCE
+        # What the subject says that it does not do, though its hello declares the op: how often, by op.
+        self.declined: Counter[str] = Counter()
         self._turn = 0
         self._put: _Put | None = None
 
@@ -88,7 +92,7 @@ class FileBench:
         if put is None:
             return
         read = self._read(put)
-        founds, measures = (side.collect(_PATIENCE) for side in self.pair)
+        founds, measures = (side.collect(self.patience) for side in self.pair)
         self.count += len(put.probes) - sum(None in answers for answers in zip(founds, measures, strict=True))
         equal: list[tuple[FileProbe, Path, Header]] = []
         for (probe, path), found, expected in zip(read, founds, measures, strict=True):
@@ -107,6 +111,9 @@ class FileBench:
     def _judged(self, probe: FileProbe, found: Outcome, expected: Outcome) -> Iterator[Hit]:
         op = "header" if probe.op == "tensor" else probe.op
         subject, against = self.pair
+        if isinstance(found, Unsupported):
+            self.declined[op] += 1
+            return
         if isinstance(expected, FAILURES):
             yield from self._no_answer(probe, op, expected)
             if isinstance(found, FAILURES) and (failed := failure(op, "-", against.name, found)):
@@ -177,7 +184,7 @@ class FileBench:
             outs[-1].unlink(missing_ok=True)
             named.append(_with_out(request, outs[-1]))
         side.pose(named)
-        return [_taken(outcome, out) for outcome, out in zip(side.collect(_PATIENCE), outs, strict=True)]
+        return [_taken(outcome, out) for outcome, out in zip(side.collect(self.patience), outs, strict=True)]
 
     def _compared(
         self,
@@ -188,6 +195,9 @@ class FileBench:
         shape: Shape | None,
     ) -> Iterator[Hit]:
         (found, found_bytes), (expected, expected_bytes) = answers
+        if isinstance(found, Unsupported):
+            self.declined[op] += 1
+            return
         if found is None or expected is None:
             return
         if isinstance(expected, FAILURES):
@@ -209,7 +219,7 @@ class FileBench:
         path = self.folder / "read-back.gguf"
         path.write_bytes(written.tobytes())
         against.pose([HeaderRequest(seq=0, path=str(path))])
-        back = against.answer(_PATIENCE)
+        back = against.answer(self.patience)
         if not isinstance(back, Ok) or back.header is None:
             return outcome_name(back)
         # Dimensions of 1 at the end say nothing: a writer may leave them out.

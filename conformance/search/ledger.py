@@ -76,12 +76,13 @@ class Ledger:
     def pending(self, may: Callable[[], bool]) -> Iterator[Seen]:
         """Give the hits that wait, and forget them, while there ``may`` be more.
 
-        Those of signatures without a finding come first, and last those that differ only in why they refuse.
+        Those of signatures without a finding come first, then those that cost processes, and last those that differ only in why
+        they refuse.
         """
         while self._pending and may():
             known = {signature for signature, _ in self.findings}
             waiting = [seen.hit.signature for seen in self._pending]
-            first = min(range(len(waiting)), key=lambda index: (_of_class(waiting[index]), waiting[index] in known, index))
+            first = min(range(len(waiting)), key=lambda index: (_weight(waiting[index]), waiting[index] in known, index))
             yield self._pending[first]
             del self._pending[first]  # not before it is dealt with: an interrupted one waits on
 
@@ -99,6 +100,10 @@ class Ledger:
 
 def _most_labels(signature: str) -> int:
     return _FEW_LABELS if _of_class(signature) or breaks(signature) else _LABELS
+
+
+def _weight(signature: str) -> int:
+    return 2 if _of_class(signature) else int(breaks(signature))
 
 
 def _of_class(signature: str) -> bool:

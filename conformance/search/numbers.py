@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from conformance.ggml_types import BY_NAME
 from conformance.judge.measure import Given, Measure, differences, failure, same_class
 from conformance.judge.numbers import Shape
 from conformance.judge.output import Bytes
-from conformance.outcomes import FAILURES, Ok, Outcome, Reject
+from conformance.outcomes import FAILURES, Ok, Outcome, Reject, Unsupported
 from conformance.run.outputs import take_output
 from conformance.search.files import Pair
 from conformance.search.hit import Hit
@@ -52,6 +52,8 @@ class NumberBench:
         self.pair = pair
         self.folder = folder
         self.blocks = 0
+        # What the subject says that it does not do, though its hello declares it: how often, by op and type.
+        self.declined: Counter[str] = Counter()
         self.recent: deque[NumberProbe] = deque(maxlen=_REMEMBERED)
         self._turn = 0
         self._put: _Put | None = None
@@ -91,9 +93,9 @@ class NumberBench:
             take_output(out, due, self._room(number, due)) if isinstance(outcome, Ok) else outcome
             for number, (outcome, out) in enumerate(zip(outcomes, put.outs, strict=True))
         ]
-        self.blocks += put.probe.n * put.probe.cols // BY_NAME[put.probe.type].block
         found, expected = taken
         if isinstance(found, np.ndarray) and isinstance(expected, np.ndarray):
+            self.blocks += put.probe.n * put.probe.cols // BY_NAME[put.probe.type].block
             return Compared(put.probe, Ok(), Ok(), (found, expected))
         said = [Ok() if isinstance(answer, np.ndarray) else answer for answer in taken]
         return Compared(put.probe, said[0], said[1], None)
@@ -132,6 +134,9 @@ class NumberBench:
         probe, found, expected, outputs = compared
         name = self.pair.against.name
         shape = shape_of(probe, name)
+        if isinstance(found, Unsupported):
+            self.declined[f"{shape.op} {probe.type}{' with imatrix' if probe.imatrix is not None else ''}"] += 1
+            return
         if isinstance(expected, FAILURES):
             if failed := failure(shape.op, probe.type, name, expected):
                 yield Hit(probe, failed, against=True)

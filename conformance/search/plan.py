@@ -100,8 +100,8 @@ class Searched(msgspec.Struct, frozen=True, kw_only=True):
     """What a search did: how much was put to both sides, in how many seconds of searching (shrinking apart), and its findings.
 
     ``first`` is set where it was to stop at the first divergence and there was one; ``waiting`` counts hits that were left as
-    they were, for want of time; ``unsettled`` are the signatures of those in which the subject departs, as far as no finding has
-    them.
+    they were, for want of time; ``unsettled`` are the signatures of those in which the subject departs, as far as no finding
+    has them; ``declined`` counts what the subject said that it does not do.
     """
 
     findings: tuple[Finding, ...]
@@ -114,6 +114,7 @@ class Searched(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     shrinking: float
     deaths: dict[str, int]
+    declined: dict[str, int]
     interrupted: bool = False
 
     @property

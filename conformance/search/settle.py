@@ -11,13 +11,14 @@ import numpy as np
 from conformance.cases.build import build
 from conformance.errors import ConfigurationError
 from conformance.search import file_case, number_case
-from conformance.search.files import FileBench
+from conformance.search.files import PATIENCE, FileBench
 from conformance.search.hit import Hit, breaks
 from conformance.search.ledger import Seen
 from conformance.search.numbers import NumberBench
 from conformance.search.plan import Finding
 from conformance.search.probe import FileProbe, NumberProbe
 from conformance.search.rows import Flags
+from conformance.search.shrink_files import Shows
 from conformance.search.shrink_files import shrink as shrink_file
 from conformance.search.shrink_numbers import shrink as shrink_numbers
 from conformance.search.shrink_numbers import shrink_sequence
@@ -26,6 +27,8 @@ from conformance.search.shrink_numbers import shrink_sequence
 # the first that shows it is taken, and there are few rounds.
 _BATCH = 64
 _ROUNDS_OF_BREAKS = 16
+# Seconds: a hundred times as long as a file takes that is read.
+_IMPATIENCE = 0.4
 _FEW = {"budget": 30, "at_once": 8}
 # How often new processes are started to find the shortest sequence of requests.
 _RESTARTS = 16
@@ -58,7 +61,7 @@ class Settler:
         recipe: Mapping[str, Any] = dict(probe.recipe)
         stable = shows([recipe])[0] or self._alone(lambda: shows([recipe])[0])
         if stable:
-            recipe = shrink_file(recipe, shows, rounds=_ROUNDS_OF_BREAKS) if breaks(hit.signature) else shrink_file(recipe, shows)
+            recipe = self._shrunk_break(recipe, shows) if breaks(hit.signature) else shrink_file(recipe, shows)
         least = FileProbe(probe.op, build(recipe).data, recipe, probe.label)
         shown = self._shown(hit, self.files.ask([least])[0]) if stable else hit
         return _finding(
@@ -70,6 +73,15 @@ class Settler:
             values=len(recipe.get("kv") or ()) + len(recipe.get("tensors") or ()),
             unstable=not stable,
         )
+
+    def _shrunk_break(self, recipe: Mapping[str, Any], shows: Shows) -> Mapping[str, Any]:
+        """Make a file small that costs a process each time; one that hangs is waited for shortly, and fully once at the end."""
+        self.files.patience = _IMPATIENCE
+        try:
+            least = shrink_file(recipe, shows, rounds=_ROUNDS_OF_BREAKS)
+        finally:
+            self.files.patience = PATIENCE
+        return least if shows([least])[0] else recipe
 
     def _numbers(self, seen: Seen, hit: Hit, probe: NumberProbe) -> Finding | None:
         def shows(candidates: NumberProbe) -> Flags:

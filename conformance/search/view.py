@@ -32,6 +32,9 @@ def _lines(plan: Plan, searched: Searched, folder: Path | None) -> Iterator[str]
         yield f"  after {first.example} draws, {first.inputs:,} inputs, {first.seconds:.1f} s"
     if searched.unsettled:
         yield f"{plan.subject.name} departs as well, not looked into for want of time: {', '.join(searched.unsettled)}"
+    if searched.declined:
+        told = ", ".join(f"{what} ({count})" for what, count in searched.declined.items())
+        yield f"{plan.subject.name} says that it does not do: {told}"
     yield totals(plan, searched)
     if folder is not None:
         yield f"cases and reports: {folder}"

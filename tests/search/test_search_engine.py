@@ -105,7 +105,7 @@ def test_what_was_found_before_is_tried_first(tmp_path: Path) -> None:
 
 
 def test_an_equal_subject_departs_nowhere() -> None:
-    searched = search(plan(find_manifest("impl"), examples=40, types=("Q8_0", "Q4_0")), silent)
+    searched = search(plan(find_manifest("impl"), examples=80, types=("Q8_0", "Q4_0")), silent)
     assert searched.findings == ()
     assert searched.files > 1000
     assert searched.blocks > 1000
