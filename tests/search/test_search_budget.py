@@ -10,6 +10,7 @@ import pytest
 
 from conformance.errors import UsageError
 from conformance.outcomes import Timeout
+from conformance.search import command as command_module
 from conformance.search.asking import Side
 from conformance.search.engine import search
 from conformance.search.plan import Plan, Searched
@@ -80,3 +81,23 @@ def test_where_nothing_was_compared_nothing_passes(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("conformance.search.areas.NumberArea.put", lambda *_: None)
     with pytest.raises(UsageError, match="nothing was compared"):
         searched(find_manifest("impl"), ops=("dequantize",), examples=2)
+
+
+def test_where_reports_cannot_be_written_what_was_found_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    words = ("--subject", "impl-gguf-py", "--against", "impl", "--op", "header", "--examples", "1")
+    ended = command("search", *words, "--report", str(tmp_path / "file" / "reports"))
+    assert (ended.code, "cannot write" in ended.err) == (3, True)
+    assert "impl-gguf-py departs from impl" in ended.out
+
+
+def test_an_interruption_while_reports_are_written_keeps_what_was_found(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command_module, "write_results", interrupted)
+    options = command_module.SearchOptions("impl-gguf-py", "impl", ("header",), (), None, 1, 0, None, True, False, False, None)
+    assert command_module.search_command(options, tmp_path, fresh=False, as_json=False) == 130
+    assert "impl-gguf-py departs from impl" in capsys.readouterr().out
