@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from conformance.cases.model import AUTHORITIES, Case, ModelInput
+import msgspec
+
+from conformance.cases.model import AUTHORITIES, Case, Expect, ModelInput
 from conformance.errors import ConfigurationError
 from conformance.judge.golden import GoldenStore
 from conformance.report.events import CaseResult
@@ -18,6 +21,7 @@ from conformance.search.plan import Finding
 from conformance.subjects.manifest import Manifest
 
 Form = str | dict[str, str]
+Expects = dict[str, tuple[Expect, ...]]
 _DIED = ("timeout", "memory", "error")
 
 
@@ -28,11 +32,36 @@ def declare(findings: Sequence[Finding], authorities: Sequence[Manifest]) -> dic
     started.
     """
     declared = {finding.slug: finding.case for finding in findings}
+    with _asking(authorities) as lane:
+        return {key: _with_expectations(mapping, lane) for key, mapping in declared.items()}
+
+
+def answers_of(manifest: Manifest, findings: Sequence[Finding]) -> dict[str, Expects]:
+    """Give what a side that is no authority answers to each finding's case, by its key, as expectations of its ops.
+
+    Raises ConfigurationError where it cannot be started.
+    """
+    with _asking([manifest]) as lane:
+        return {finding.slug: _expected_of(manifest.name, finding.case, lane) for finding in findings}
+
+
+def _expected_of(name: str, mapping: Mapping[str, Any], lane: Lane) -> Expects:
+    case = load_one(mapping)
+    free = {op: (Expect("either"),) for op in case.ask}
+    results = lane.run(msgspec.structs.replace(case, expect={**case.expect, name: free}))
+    answered = next(forms(case, result) for result in results if result.who == name)
+    # The words are an authority's, whichever: they mean the same of anyone.
+    word, *others = AUTHORITIES
+    return load_one({**mapping, "expect": {word: answered, **dict.fromkeys(others, "observe")}}).expect[word]
+
+
+@contextmanager
+def _asking(manifests: Sequence[Manifest]) -> Iterator[Lane]:
     with tempfile.TemporaryDirectory(prefix="gguf-conformance-") as work:
         setting = Setting(GoldenStore(Path(work) / "none"), _no_models, True, None, "", Path(work))
-        lane = Lane([Member(manifest, authority=True, validate=False) for manifest in authorities], setting)
+        lane = Lane([Member(manifest, authority=True, validate=False) for manifest in manifests], setting)
         try:
-            return {key: _with_expectations(mapping, lane) for key, mapping in declared.items()}
+            yield lane
         finally:
             lane.close()
 

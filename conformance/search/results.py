@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from conformance.cases.load import load_suites
-from conformance.cases.model import AUTHORITIES, Case, Expect
-from conformance.errors import ConfigurationError
+from conformance.cases.model import AUTHORITIES, Case
+from conformance.errors import ConfigurationError, UsageError
 from conformance.judge.golden import GoldenStore
 from conformance.packages import silent
 from conformance.report.events import CaseResult, Event, EventLog
@@ -20,9 +20,9 @@ from conformance.report.write import prepare_folder, write_reports
 from conformance.run.engine import RunPlan, run
 from conformance.run.setup import available_authorities, locator
 from conformance.search.declared import suite_text
-from conformance.search.observe import declare
+from conformance.search.observe import Expects, answers_of, declare
 from conformance.search.plan import Finding, Plan, Searched
-from conformance.subjects.manifest import Manifest
+from conformance.subjects.manifest import Manifest, find_manifest
 
 DECLARED = "declared"
 FINDINGS = "findings.json"
@@ -38,7 +38,8 @@ def write_results(plan: Plan, searched: Searched, folder: Path) -> Searched:
     declared = declare(searched.findings, [manifest for manifest in authorities if manifest.name in AUTHORITIES])
     root = folder / DECLARED
     _write_cases(root, searched.findings, declared)
-    repeated = _run(plan, authorities, root, folder)
+    held_to = {} if plan.against.name in AUTHORITIES else answers_of(plan.against, searched.findings)
+    repeated = _run(plan, authorities, held_to, root, folder)
     confirmed = msgspec.structs.replace(searched, findings=tuple(_confirmed(searched.findings, repeated)))
     (folder / FINDINGS).write_bytes(msgspec.json.format(msgspec.json.encode(confirmed), indent=1))
     return confirmed
@@ -65,12 +66,15 @@ def _write_cases(root: Path, findings: Sequence[Finding], declared: Mapping[str,
         ) from problem
 
 
-def _run(plan: Plan, authorities: list[Manifest], root: Path, folder: Path) -> dict[str, CaseResult]:
+def _run(
+    plan: Plan, authorities: list[Manifest], held_to: Mapping[str, Expects], root: Path, folder: Path
+) -> dict[str, CaseResult]:
     """Run the declared cases; gives the subject's result on each, by the case's key."""
-    cases = [_held_to(case, plan.against.name) for case in load_suites(root)]
+    cases = [_held_to(case, plan.against.name, held_to) for case in load_suites(root)]
     subject = _as_subject(plan.subject, authorities)
-    words = ["gguf-conformance", "run", "--subject", plan.subject.name, "--cases", str(root), "--oracle", "live"]
-    command = shlex.join([*words, "--profile", plan.against.name])
+    words = ["gguf-conformance", "run", "--subject", _word_for(plan.subject), "--cases", str(root), "--oracle", "live"]
+    # A run knows no profile of one that is no authority.
+    command = shlex.join([*words, *(["--profile", plan.against.name] if plan.against.name in AUTHORITIES else [])])
     results: dict[str, CaseResult] = {}
     with prepare_folder(folder).open("wb", buffering=0) as stream:
         log = EventLog(stream)
@@ -107,12 +111,20 @@ def _as_subject(manifest: Manifest, authorities: Sequence[Manifest]) -> Manifest
     return msgspec.structs.replace(manifest, name=name, divergences=None)
 
 
-def _held_to(case: Case, against: str) -> Case:
-    """Expect of whatever the subject is held to that it answers at all, where that is no authority with a name of its own."""
+def _held_to(case: Case, against: str, held_to: Mapping[str, Expects]) -> Case:
+    """Expect of whatever the subject is held to what it was seen to answer, where that is no authority with a name of its own."""
     if against in case.expect:
         return case
-    free = {op: (Expect("either"),) for op in case.ask}
-    return msgspec.structs.replace(case, expect={**case.expect, against: free})
+    return msgspec.structs.replace(case, expect={**case.expect, against: held_to[case.id.rpartition("/")[2]]})
+
+
+def _word_for(manifest: Manifest) -> str:
+    """Give what names a subject on a command line: its name where it is known by it, else its manifest."""
+    try:
+        known = find_manifest(manifest.name).source == manifest.source
+    except UsageError:
+        known = False
+    return manifest.name if known else str(manifest.source)
 
 
 def _confirmed(findings: Sequence[Finding], repeated: Mapping[str, CaseResult]) -> Iterator[Finding]:
