@@ -6,6 +6,7 @@ from contextlib import ExitStack, suppress
 from itertools import count
 from pathlib import Path
 
+from conformance.block_ops import TYPES_OF
 from conformance.errors import UsageError
 from conformance.run.scratch import scratch_folder, writing_to
 from conformance.search.areas import Area, FileArea, NumberArea, SequenceArea, file_ops, number_cells
@@ -81,15 +82,20 @@ class _Search:
         )
 
     def _require_any(self) -> None:
-        """Raise UsageError where neither side was asked anything: that nothing was found then says nothing."""
+        """Raise UsageError where no answers were compared: that nothing was found then says nothing."""
         if not (self.files.count or self.numbers.blocks or self.ledger.waiting or self.ledger.findings or self.first):
             raise UsageError(
-                "nothing was compared: no draw was of what both sides do",
-                hint="give it more: --seconds, --examples, or another --seed",
+                f"nothing was compared: {self.pair.subject.name} declined all of it"
+                if self.files.declined or self.numbers.declined
+                else "nothing was compared: no draw was of what both sides do",
+                hint="ask for other ops and types, or give it more: --seconds, --examples, another --seed",
             )
 
     def _areas(self) -> list[Area]:
-        ops, cells = file_ops(self.pair, self.plan), number_cells(self.pair, self.plan)
+        # A tensor is asked for of files whose headers are read alike.
+        headers = all(side.does("header") for side in self.pair)
+        ops = [op for op in file_ops(self.pair, self.plan) if op != "tensor" or headers]
+        cells = [cell for cell in number_cells(self.pair, self.plan) if _is_drawn(*cell)]
         areas: list[Area] = []
         if ops:
             areas.append(FileArea(self.files, ops, self.clock, self._note))
@@ -150,6 +156,12 @@ class _Search:
             elif self.ledger.add(finding, seen):
                 self.kept.keep(finding)
                 self.say(_told(finding))
+
+
+def _is_drawn(op: str, kind: str) -> bool:
+    """Tell whether there are strategies for an op of a type, with its variant: not for what is a copy of another op."""
+    name, colon, variant = kind.partition(":")
+    return name in TYPES_OF.get(f"{op}{colon}{variant}", ())
 
 
 def _told(finding: Finding) -> str:

@@ -93,7 +93,7 @@ class FileBench:
             return
         read = self._read(put)
         founds, measures = (side.collect(self.patience) for side in self.pair)
-        self.count += len(put.probes) - sum(None in answers for answers in zip(founds, measures, strict=True))
+        self.count += sum(map(_answered, founds, measures))
         equal: list[tuple[FileProbe, Path, Header]] = []
         for (probe, path), found, expected in zip(read, founds, measures, strict=True):
             if found is None or expected is None:
@@ -165,6 +165,7 @@ class FileBench:
             for side in self.pair
         ]
         for (probe, _), found, expected in zip(described, *outcomes, strict=True):
+            self.count += _answered(found[0], expected[0])
             yield from self._compared(probe, "write", "-", (found, expected), None)
 
     def _description(self, path: Path, number: int) -> Described | None:
@@ -227,6 +228,11 @@ class FileBench:
         said = Measure(against.name, Ok(walk(probe.data).header), view)
         found = [one for one in differences("header", "-", said, Given(back, view), None) if _of_what_is_said(one)]
         return found[0].summary if found else ""
+
+
+def _answered(*outcomes: Outcome | None) -> bool:
+    """Tell whether both sides were asked and do what they were asked: what else is put compares nothing."""
+    return not any(outcome is None or isinstance(outcome, Unsupported) for outcome in outcomes)
 
 
 def _reading(probe: FileProbe, path: Path) -> Request:
