@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from conformance.cases.select import select
 from conformance.errors import ConfigurationError
+from conformance.interrupts import EXIT_INTERRUPTED
 from conformance.mutants.catalogue import Mutant
 from conformance.mutants.make import make
 from conformance.mutants.matrix import Row, row_of
@@ -59,6 +60,8 @@ def _run(plan: RunPlan) -> tuple[list[CaseResult], int]:
     """Run a plan; give the subject's results and the exit code."""
     events: list[Event] = []
     code = run(plan, events.append)
+    if code == EXIT_INTERRUPTED:  # a run keeps what it has, and ends; here all is to end
+        raise KeyboardInterrupt
     ended = events[-1]
     if isinstance(ended, RunFinished) and ended.ended_early:
         who = ", ".join(subject.name for subject in plan.subjects)
