@@ -81,10 +81,11 @@ class FileBench:
         for probe, path in zip(probes, paths, strict=True):
             with path.open("wb", buffering=0) as file:
                 file.write(probe.data)
-        self._put = _Put(probes, paths)
-        requests = [_reading(probe, path) for probe, path in self._read(self._put)]
+        put = _Put(probes, paths)
+        requests = [_reading(probe, path) for probe, path in self._read(put)]
         for side in self.pair:
             side.pose(requests)
+        self._put = put  # only now: of a side that could not be started nothing is to be taken
 
     def take(self) -> Iterator[Hit]:
         """Give what the answers to the last batch differ in. Tensors and written files are asked for now."""

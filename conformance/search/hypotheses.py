@@ -11,6 +11,10 @@ from typing import Any
 from conformance.errors import ConfigurationError
 
 
+class _Failed(BaseException):
+    """Carries an error past hypothesis, which would put the same draw again to see it a second time."""
+
+
 def draw(strategy: Any, put: Callable[[Any], None], *, seed: int, examples: int) -> None:
     """Call ``put`` with ``examples`` draws of a strategy, the same ones for the same ``seed``; what it raises passes through."""
     from hypothesis import HealthCheck, Phase, given, settings  # noqa: PLC0415 - an extra
@@ -26,9 +30,16 @@ def draw(strategy: Any, put: Callable[[Any], None], *, seed: int, examples: int)
     )
     @given(strategy)
     def test(drawn: Any) -> None:
-        put(drawn)
+        try:
+            put(drawn)
+        except Exception as problem:
+            raise _Failed from problem
 
-    test()
+    try:
+        test()
+    except _Failed as failed:
+        assert failed.__cause__ is not None  # noqa: S101 - it was raised from it
+        raise failed.__cause__ from None
 
 
 def require_hypothesis() -> None:

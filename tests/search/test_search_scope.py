@@ -7,8 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from conformance.errors import UsageError
+from conformance.errors import ConfigurationError, UsageError
+from conformance.search.areas import FileArea
+from conformance.search.asking import Side
+from conformance.search.clock import Clock
 from conformance.search.engine import search
+from conformance.search.files import FileBench, Pair
 from conformance.search.plan import Plan, Searched
 from conformance.subjects.manifest import find_manifest, load_manifest
 
@@ -59,3 +63,11 @@ def test_what_cannot_be_searched_is_nothing_in_common(tmp_path: Path, ops: dict[
 
 def test_written_files_count(tmp_path: Path) -> None:
     assert searched(tmp_path, '{"write": {}}').files > 0
+
+
+def test_a_subject_that_cannot_be_started_is_told_by_what_it_does(tmp_path: Path) -> None:
+    (tmp_path / "adapter.yaml").write_text(f"name: some\nlanguage: python\ncommand: [{sys.executable}, -c, exit(3)]\n")
+    with Side(load_manifest(tmp_path)) as some, Side(find_manifest("impl")) as other:
+        area = FileArea(FileBench(Pair(some, other), tmp_path), ("header",), Clock(None, 1), lambda _: None)
+        with pytest.raises(ConfigurationError, match="no hello"):
+            area.round(1, 1)
