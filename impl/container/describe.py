@@ -33,11 +33,21 @@ def _pair(pair: Pair) -> Json:
 
 
 def _items(value: Value) -> str:
-    """Name the type of an array's elements; of arrays within an array, of the first innermost ones, as gguf-py does."""
+    """Name the type of an array's elements; of arrays within an array, of the first innermost ones, as gguf-py does.
+
+    Where it flattens numbers of different types there is no name for them all, and none is given.
+    """
     if isinstance(value, Nested):
         first = value.leaves[0] if value.leaves else None
-        return first.items.name if first is not None and _length(first) else ""
+        if first is None or not _length(first):
+            return ""
+        name: str = first.items.name
+        return name if name == "str" or len({_number_type(leaf) for leaf in value.leaves if _length(leaf)}) == 1 else ""
     return value.items.name if isinstance(value, (Numbers, Strings)) else ""
+
+
+def _number_type(leaf: Numbers | Strings) -> str:
+    return leaf.items.name if isinstance(leaf, Numbers) else VALUE_TYPES[0].name
 
 
 def _length(leaf: Numbers | Strings) -> int:

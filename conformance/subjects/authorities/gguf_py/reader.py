@@ -75,10 +75,15 @@ def _pair(field: ReaderField) -> Pair:
     contents = field.contents()
     if main == GGUFValueType.ARRAY:
         # Arrays within an array come flattened, with the innermost type; an empty array has lost its items' type.
-        items = None if last == GGUFValueType.ARRAY else VALUE_TYPES[last]
+        items = None if last == GGUFValueType.ARRAY or _is_mixed(field) else VALUE_TYPES[last]
         return Pair(field.name, "array", _elements(field, contents), items)
     value = contents if main == GGUFValueType.STRING else _numbers(field.parts[-1])[0]
     return Pair(field.name, VALUE_TYPES[main], value)
+
+
+def _is_mixed(field: ReaderField) -> bool:
+    """Tell whether numbers of different types were flattened into one list, for which there is no one type."""
+    return field.types[-1] != GGUFValueType.STRING and len({field.parts[index].dtype for index in field.data}) > 1
 
 
 def _elements(field: ReaderField, contents: list[Any]) -> list[Element]:
