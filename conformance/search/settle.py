@@ -10,6 +10,7 @@ import numpy as np
 
 from conformance.cases.build import build
 from conformance.errors import ConfigurationError
+from conformance.judge.signature import Signature
 from conformance.search import file_case, number_case
 from conformance.search.files import PATIENCE, FileBench
 from conformance.search.hit import Hit, breaks
@@ -68,7 +69,7 @@ class Settler:
             seen,
             shown._replace(probe=least),
             focus=file_case.focus(recipe),
-            case=file_case.case_of(recipe, probe.op),
+            case=file_case.case_of(recipe, probe.op, **_limits(hit.signature)),
             nbytes=len(least.data),
             values=len(recipe.get("kv") or ()) + len(recipe.get("tensors") or ()),
             unstable=not stable,
@@ -157,6 +158,11 @@ class Settler:
 
     def _shown(self, hit: Hit, hits: Sequence[Hit]) -> Hit:
         return next((other for other in hits if _same(hit, other)), hit)
+
+
+def _limits(signature: str) -> dict[str, Any]:
+    """Give a case of a file that hangs the patience of the search: everybody who runs it waits so long."""
+    return {"limits": {"time": PATIENCE}} if Signature.of(signature).kind == "timeout" else {}
 
 
 def _same(hit: Hit, other: Hit) -> bool:
