@@ -70,10 +70,12 @@ def _blocks(bench: NumberBench, op: str, name: str, seconds: float) -> Rate:
     before, started = bench.blocks, time.perf_counter()
     for number in count(1):
         probe = _plan(op, name, number).expand()
-        hits += bench.take()
-        if time.perf_counter() - started >= seconds:
+        answered, over = bench.finish(), time.perf_counter() - started >= seconds
+        if not over:
+            bench.put(probe)
+        hits += bench.hits(answered)
+        if over:
             break
-        bench.put(probe)
     return Rate(f"{op} {name}", bench.blocks - before, time.perf_counter() - started, len(hits))
 
 

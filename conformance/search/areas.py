@@ -102,7 +102,7 @@ class NumberArea:
         try:
             draw(number_plans(*self._named()), self._put, seed=seed, examples=examples)
         finally:
-            self._note()
+            self._note(self.bench.take())
 
     def _put(self, plan: Any) -> None:
         self.clock.tick()
@@ -111,8 +111,10 @@ class NumberArea:
     def put(self, probe: NumberProbe) -> None:
         """Put one request, if both sides do it; the answers to the one before have come while it was made."""
         if (probe.op, f"{probe.type}:{probe.variant}" if probe.variant else probe.type) in self.cells:
-            self._note()
+            answered = self.bench.finish()
             self.bench.put(probe)
+            # What the last request's answers say is read while the next one is worked at.
+            self._note(self.bench.hits(answered))
 
     def _named(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Give the types and the ops, with their variants, as the strategies name them."""
@@ -120,8 +122,8 @@ class NumberArea:
         types = sorted({name for _, name, _, _ in split})
         return tuple(types), tuple(sorted({f"{op}{colon}{variant}" for op, _, colon, variant in split}))
 
-    def _note(self) -> None:
-        for hit in self.bench.take():
+    def _note(self, hits: Iterable[Hit]) -> None:
+        for hit in hits:
             self.on_hit(hit)
 
 
@@ -137,7 +139,7 @@ class SequenceArea(NumberArea):
         try:
             draw(number_sequences(*self._named()), self._put, seed=seed, examples=examples)
         finally:
-            self._note()
+            self._note(self.bench.take())
 
     def _put(self, sequence: Any) -> None:
         self.clock.tick()

@@ -19,7 +19,7 @@ from conformance.search.kept import Kept
 from conformance.search.ledger import Ledger, Seen
 from conformance.search.numbers import NumberBench
 from conformance.search.plan import Finding, First, Plan, Say, Searched
-from conformance.search.probe import FileProbe, NumberProbe
+from conformance.search.probe import FileProbe
 from conformance.search.settle import Settler
 
 # Seconds between two words on how far it is.
@@ -138,8 +138,7 @@ class _Search:
         return list(self.numbers.take())
 
     def _note(self, hit: Hit) -> None:
-        before = tuple(self.numbers.recent)[:-1] if isinstance(hit.probe, NumberProbe) else ()
-        seen = Seen(hit, self.clock.examples, self.files.count + self.numbers.blocks, self.clock.elapsed, before)
+        seen = Seen(hit, self.clock.examples, self.files.count + self.numbers.blocks, self.clock.elapsed)
         if self.plan.stop_at_first:
             if not hit.against and self.first is None:
                 self.first = First(hit.signature, hit.divergence.summary, seen.example, seen.inputs, round(seen.seconds, 3))

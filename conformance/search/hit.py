@@ -15,11 +15,13 @@ class Hit(NamedTuple):
     """A divergence that ``probe`` shows.
 
     ``against`` says that it is the measure itself that fails: it died, or contradicts itself; the subject is not judged then.
+    ``before`` was asked just before, as far as it is remembered.
     """
 
     probe: Probe
     divergence: Divergence
     against: bool = False
+    before: tuple[NumberProbe, ...] = ()
 
     @property
     def signature(self) -> str:

@@ -11,7 +11,6 @@ import msgspec
 from conformance.judge.signature import Signature
 from conformance.search.hit import Hit, breaks
 from conformance.search.plan import Finding
-from conformance.search.probe import NumberProbe
 
 # Hits with one signature but other labels are often the same finding: after so many of them no more are made small. Which of two
 # faults a refusal names first is the least of a reader's concerns, and deaths are told apart by nothing but their inputs.
@@ -20,13 +19,12 @@ _FEW_LABELS = 3
 
 
 class Seen(NamedTuple):
-    """A hit, and when it was first seen: after how many draws, inputs and seconds. ``before`` was asked just before it."""
+    """A hit, and when it was first seen: after how many draws, inputs and seconds."""
 
     hit: Hit
     example: int
     inputs: int
     seconds: float
-    before: tuple[NumberProbe, ...] = ()
 
 
 class Ledger:

@@ -32,14 +32,24 @@ _SINGLE_ROWS = 64
 
 
 class _Put(NamedTuple):
+    """A request that is on its way: what is asked, where the answers go, and what was asked just before."""
+
     probe: NumberProbe
     outs: tuple[Path, Path]
+    before: tuple[NumberProbe, ...]
+
+
+class Answered(NamedTuple):
+    """A request that both sides have answered; what they wrote is not read yet."""
+
+    put: _Put
+    outcomes: tuple[Outcome, Outcome]
 
 
 class Compared(NamedTuple):
-    """Both answers to one request; the outputs are there where both are ok, until the next request is collected."""
+    """Both answers to one request; the outputs are there where both are ok, until the next answers are read."""
 
-    probe: NumberProbe
+    put: _Put
     found: Outcome
     expected: Outcome
     outputs: tuple[Bytes, Bytes] | None
@@ -67,7 +77,7 @@ class NumberBench:
         for side, out in zip(self.pair, outs, strict=True):
             out.unlink(missing_ok=True)
             side.pose([_request(probe, inputs, out)])
-        self._put = _Put(probe, outs)
+        self._put = _Put(probe, outs, tuple(self.recent))
         self._remember(probe)
 
     def _remember(self, probe: NumberProbe) -> None:
@@ -78,16 +88,26 @@ class NumberBench:
 
     def take(self) -> Iterator[Hit]:
         """Give what the answers to the last request differ in, a hit for each signature."""
-        compared = self.collect()
-        if compared is not None:
-            yield from self._hits(compared)
+        yield from self.hits(self.finish())
 
-    def collect(self) -> Compared | None:
-        """Give both answers to the last request, None where none is on its way."""
+    def finish(self) -> Answered | None:
+        """Wait for both answers to the last request, None where none is on its way; the next may be put before they are read."""
         put, self._put = self._put, None
-        if put is None:
-            return None
-        outcomes = [side.answer() for side in self.pair]
+        return None if put is None else Answered(put, (self.pair.subject.answer(), self.pair.against.answer()))
+
+    def hits(self, answered: Answered | None) -> Iterator[Hit]:
+        """Read what both sides wrote and give what it differs in, a hit for each signature."""
+        if answered is not None:
+            yield from self._hits(self._compared(answered))
+
+    def collect(self) -> Compared:
+        """Wait for both answers to the request that was put, and read what was written."""
+        answered = self.finish()
+        assert answered is not None  # noqa: S101 - it was put just now
+        return self._compared(answered)
+
+    def _compared(self, answered: Answered) -> Compared:
+        put, outcomes = answered
         due = output_bytes(put.probe)
         taken = [
             take_output(out, due, self._room(number, due)) if isinstance(outcome, Ok) else outcome
@@ -96,9 +116,9 @@ class NumberBench:
         found, expected = taken
         if isinstance(found, np.ndarray) and isinstance(expected, np.ndarray):
             self.blocks += put.probe.n * put.probe.cols // BY_NAME[put.probe.type].block
-            return Compared(put.probe, Ok(), Ok(), (found, expected))
+            return Compared(put, Ok(), Ok(), (found, expected))
         said = [Ok() if isinstance(answer, np.ndarray) else answer for answer in taken]
-        return Compared(put.probe, said[0], said[1], None)
+        return Compared(put, said[0], said[1], None)
 
     def _room(self, number: int, nbytes: int) -> Bytes:
         """Give memory for one side's output, the same as for the last one where it is large enough."""
@@ -116,10 +136,10 @@ class NumberBench:
         """Tell of each row of ``probe`` whether it shows a divergence of this signature: what shrinking asks."""
         self.put(probe)
         compared = self.collect()
-        assert compared is not None  # noqa: S101 - it was put just now
         if compared.outputs is not None and not against:
             found, expected = compared.outputs
-            return rows_showing(shape_of(probe, self.pair.against.name), probe.n, expected, found, signature)
+            showing = rows_showing(shape_of(probe, self.pair.against.name), probe.n, expected, found, signature)
+            return showing & ~nan_rows(probe)
         if not any(hit.signature == signature and hit.against == against for hit in self._hits(compared)):
             return np.zeros(probe.n, np.bool_)
         return np.ones(1, np.bool_) if probe.n == 1 else self._row_by_row(probe, signature, against=against)
@@ -131,7 +151,8 @@ class NumberBench:
         return flags
 
     def _hits(self, compared: Compared) -> Iterator[Hit]:
-        probe, found, expected, outputs = compared
+        put, found, expected, outputs = compared
+        probe = put.probe
         name = self.pair.against.name
         shape = shape_of(probe, name)
         if isinstance(found, Unsupported):
@@ -149,12 +170,14 @@ class NumberBench:
             return
         by_signature: dict[str, tuple[Hit, list[int]]] = {}
         for row, divergence in row_divergences(shape, probe.n, outputs[1], outputs[0]):
+            if nan_rows(rows_of(probe, [row]))[0]:
+                continue
             _, rows = by_signature.setdefault(divergence.signature, (Hit(probe, divergence), []))
             rows.append(row)
         for hit, rows in by_signature.values():
             # With the row before the first: what is left of one may show in the next.
             kept = {max(0, rows[0] - 1), *rows[: _KEPT_ROWS - 1]}
-            yield hit._replace(probe=rows_of(probe, sorted(kept)))
+            yield hit._replace(probe=rows_of(probe, sorted(kept)), before=put.before)
 
     def _inputs(self, probe: NumberProbe) -> dict[str, Path]:
         x = probe.x
@@ -173,6 +196,17 @@ def _may_refuse(probe: NumberProbe, found: Outcome) -> bool:
     """Tell whether a clean refusal is as right as an answer: of numbers that are not finite C may make any integer."""
     refused = isinstance(found, Reject) and same_class("bad-input", found.reject_class)
     return refused and probe.rows is not None and not bool(np.isfinite(probe.rows).all())
+
+
+def nan_rows(probe: NumberProbe) -> Flags:
+    """Tell of each row to be quantized whether NaNs of different bits meet in it: which of them a sum keeps, nobody promises."""
+    if probe.rows is None:
+        return np.zeros(probe.n, np.bool_)
+    nan, bits = np.isnan(probe.rows), np.ascontiguousarray(probe.rows).view(np.uint32)
+    highest = np.where(nan, bits, 0).max(axis=1, initial=0)
+    lowest = np.where(nan, bits, np.uint32(0xFFFFFFFF)).min(axis=1, initial=0xFFFFFFFF)
+    flags: Flags = nan.any(axis=1) & (highest != lowest)
+    return flags
 
 
 def rows_of(probe: NumberProbe, rows: Sequence[int]) -> NumberProbe:

@@ -93,10 +93,10 @@ class Settler:
             least = shrink_numbers(probe, shows, **_FEW) if breaks(hit.signature) else shrink_numbers(probe, shows)
             if self._shows_after([least], hit):
                 return self._number_finding(seen, [least])
-        if self._sequences[hit.signature] >= _SEQUENCES or not seen.before:
+        if self._sequences[hit.signature] >= _SEQUENCES or not hit.before:
             return None if self._sequences[hit.signature] else self._number_finding(seen, [probe], unstable=True)
         self._sequences[hit.signature] += 1
-        sequence, unstable = self._sequence([*seen.before, probe], hit)
+        sequence, unstable = self._sequence([*hit.before, probe], hit)
         if not unstable:
             self._sequences[hit.signature] = _SEQUENCES
         return self._number_finding(seen, sequence, unstable=unstable)
