@@ -559,11 +559,13 @@ def bench_search_rates(subject: str, against: str, types: tuple[str, ...], secon
 @click.option(
     "--op", "ops", multiple=True, metavar="OP", help="Only this op. May be given several times.  [default: all that both do]"
 )
-@click.option("--type", "-t", "types", multiple=True, metavar="TYPE", help="Only this type (Q4_K). May be given several times.")
+@click.option(
+    "--type", "-t", "types", multiple=True, metavar="TYPE", help="Only numbers of this type (Q4_K). May be given several times."
+)
 @click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="How long.  [default: 60, without --examples]")
 @click.option("--examples", type=click.IntRange(1), help="How many draws; the same seed then finds the same.")
 @click.option("--seed", default=0, type=click.IntRange(0, 2**31 - 1), show_default=True, help="Which draws.")
-@click.option("--stop-at-first", is_flag=True, help="End at the first divergence; it is not made small.")
+@click.option("--stop-at-first", is_flag=True, help="End at the first divergence; it is not made small, and not written.")
 @click.option("--promote", is_flag=True, help="Add what is found to the cases, in found/, with what the authorities answer.")
 @click.option("--database", type=click.Path(path_type=Path, file_okay=False),
               help="Where finds are kept, to be tried first the next time.  [default: the cache, of a search by time]")  # fmt: skip
@@ -581,7 +583,7 @@ def search_inputs(subject: str | None, harness: bool, folder: Path | None, as_js
     """Let hypothesis look for inputs on which two subjects differ, and make each as small as it can be (docs/search.md).
 
     \b
-    Exit codes: 0 nothing was found; 1 the subject departs somewhere.
+    Exit codes: 0 nothing was found; 1 the subject departs somewhere; 2 also where nothing came to be compared; others as ever.
 
     \b
     Examples:

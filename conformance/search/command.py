@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from conformance.cases.model import AUTHORITIES
 from conformance.errors import EXIT_DIVERGENCE, EXIT_OK, ConfigurationError, GgufConformanceError, UsageError
 from conformance.ggml_types import BY_NAME
 from conformance.interrupts import EXIT_INTERRUPTED
@@ -50,6 +51,7 @@ def search_command(options: SearchOptions, folder: Path | None, *, fresh: bool, 
     """
     plan = make_plan(options)
     if options.promote:
+        _require_authority(plan.against.name)
         live_authorities()  # who is missing is told before the search, not after it
     searched = search(plan, _say)
     if folder is None or not searched.findings:
@@ -65,11 +67,23 @@ def search_command(options: SearchOptions, folder: Path | None, *, fresh: bool, 
             raise
     sys.stdout.write(told(plan, searched, folder, as_json=as_json))
     if options.promote and searched.divergences:
-        for line in promote(searched.divergences, options.cases or cases_root()):
+        for line in promote(
+            searched.divergences, options.cases or cases_root(), f"{plan.subject.name} against {plan.against.name}"
+        ):
             (sys.stderr if as_json else sys.stdout).write(f"{line}\n")
     if searched.interrupted:
         return EXIT_INTERRUPTED
     return EXIT_DIVERGENCE if searched.departs else EXIT_OK
+
+
+def _require_authority(against: str) -> None:
+    """Make sure that what is found is a difference from an authority: a case holds what these answer, and no other."""
+    names = [name for name in AUTHORITIES if name != "spec"]
+    if against not in names:
+        raise UsageError(
+            f"what departs from {against!r} cannot be promoted",
+            hint=f"cases are judged by authorities: --against {' or '.join(names)}",
+        )
 
 
 def make_plan(options: SearchOptions) -> Plan:
@@ -80,7 +94,8 @@ def make_plan(options: SearchOptions) -> Plan:
     types = tuple(name.upper() for name in options.types)
     for name in types:
         if name not in BY_NAME:
-            raise UsageError(f"type {name!r} does not exist", hint=f"These do: {', '.join(BY_NAME)}.")
+            known = ", ".join(kind.name for kind in BY_NAME.values() if not kind.removed)
+            raise UsageError(f"type {name!r} does not exist", hint=f"These do: {known}.")
     if options.database is not None and options.no_database:
         raise UsageError("a database is named, and none is wanted", hint="leave out --database or --no-database")
     if options.database is not None:
@@ -91,7 +106,8 @@ def make_plan(options: SearchOptions) -> Plan:
     return Plan(
         subject=find_manifest(options.subject),
         against=find_manifest(options.against),
-        ops=options.ops,
+        # Who names a type means numbers: files have tensors of all types.
+        ops=options.ops or (NUMBER_OPS if types else ()),
         types=types,
         seconds=seconds,
         examples=options.examples,

@@ -47,5 +47,5 @@ def require_hypothesis() -> None:
     try:
         import hypothesis  # noqa: F401, PLC0415 - an extra
     except ImportError:
-        hint = "pip install 'gguf-conformance[search]'"
+        hint = "pip install 'hypothesis>=6.100'"
         raise ConfigurationError("a search needs the package hypothesis, which is not installed", hint=hint) from None

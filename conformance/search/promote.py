@@ -23,8 +23,10 @@ from conformance.search.plan import Finding
 _ABOUT = "found by `gguf-conformance search`; a case says in its note what it was found by"
 
 
-def promote(findings: Sequence[Finding], root: Path) -> Iterator[str]:
+def promote(findings: Sequence[Finding], root: Path, origin: str) -> Iterator[str]:
     """Add each finding's case to ``root`` and record what the authorities answer; gives a line to tell of each case.
+
+    ``origin`` says who was searched, against whom; it stands in each case's note.
 
     A finding that is a case already is left alone, and one that new processes do not show. Raises AuthorityMissingError where an
     authority is not installed, ConfigurationError where a file cannot be written, or has a form that a case cannot be added to.
@@ -35,7 +37,8 @@ def promote(findings: Sequence[Finding], root: Path) -> Iterator[str]:
             yield f"not promoted, not seen again in fresh processes: {finding.suite}/{finding.slug}"
     findings = [finding for finding in findings if not finding.unstable]
     declared = declare(findings, authorities)
-    added = [finding for finding in findings if _add(finding, declared[finding.slug], root)]
+    notes = {finding.slug: f"found by search, {origin}: {finding.summary}" for finding in findings}
+    added = [finding for finding in findings if _add(finding, {**declared[finding.slug], "note": notes[finding.slug]}, root)]
     if not added:
         yield "nothing to promote: " + ("every finding is a case already" if findings else "no finding is sure")
         return
@@ -48,10 +51,9 @@ def promote(findings: Sequence[Finding], root: Path) -> Iterator[str]:
         yield f"not recorded: {result.case}: {result.who}: {result.reason}"
 
 
-def _add(finding: Finding, declared: Mapping[str, Any], root: Path) -> bool:
+def _add(finding: Finding, case: Mapping[str, Any], root: Path) -> bool:
     """Add one case at the end of its file; tell whether it was not there yet."""
     path = root / f"{finding.suite}.yaml"
-    case = {**declared, "note": finding.summary}
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists():

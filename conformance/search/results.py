@@ -72,9 +72,7 @@ def _run(
     """Run the declared cases; gives the subject's result on each, by the case's key."""
     cases = [_held_to(case, plan.against.name, held_to) for case in load_suites(root)]
     subject = _as_subject(plan.subject, authorities)
-    words = ["gguf-conformance", "run", "--subject", _word_for(plan.subject), "--cases", str(root), "--oracle", "live"]
-    # A run knows no profile of one that is no authority.
-    command = shlex.join([*words, *(["--profile", plan.against.name] if plan.against.name in AUTHORITIES else [])])
+    command = _repeat(plan, subject, root)
     results: dict[str, CaseResult] = {}
     with prepare_folder(folder).open("wb", buffering=0) as stream:
         log = EventLog(stream)
@@ -102,6 +100,18 @@ def _run(
         )
     write_reports(folder / "events.ndjson", folder)
     return results
+
+
+def _repeat(plan: Plan, subject: Manifest, root: Path) -> str:
+    """Give the command that shows the findings again: a run over their cases, or, where a run could not judge, the search."""
+    who = _word_for(plan.subject)
+    if plan.against.name in AUTHORITIES and subject.name == plan.subject.name:
+        words = ["run", "--subject", who, "--cases", str(root), "--oracle", "live", "--profile", plan.against.name]
+    else:
+        words = ["search", "--subject", who, "--against", _word_for(plan.against), "--seed", str(plan.seed)]
+        words += [word for op in plan.ops for word in ("--op", op)]
+        words += ["--examples", str(plan.examples)] if plan.examples else ["--seconds", f"{plan.seconds:g}"]
+    return shlex.join(["gguf-conformance", *words])
 
 
 def _as_subject(manifest: Manifest, authorities: Sequence[Manifest]) -> Manifest:

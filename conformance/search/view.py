@@ -64,7 +64,9 @@ def totals(plan: Plan, searched: Searched) -> str:
     """Give the closing line."""
     found = len(searched.divergences)
     deaths = "".join(f", {name} was started again {count} times" for name, count in searched.deaths.items() if count)
-    waiting = f", {searched.waiting} more were seen and not looked into for want of time" if searched.waiting else ""
+    waiting = f", {searched.waiting} more inputs that differ were not looked into for want of time" if searched.waiting else ""
+    if searched.first is not None:
+        return f"stopped at the first divergence of {plan.subject.name} from {plan.against.name}; seed {plan.seed}"
     return (
         f"{found} divergence{'s' * (found != 1)} of {plan.subject.name} from {plan.against.name}{waiting}; seed {plan.seed}: "
         f"{searched.examples:,} draws, {searched.files:,} files, {searched.blocks:,} blocks in {searched.seconds:.0f} s, "

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from conformance.cases.load import load_suites
-from conformance.errors import AuthorityMissingError, ConfigurationError
+from conformance.errors import AuthorityMissingError, ConfigurationError, UsageError
 from conformance.search import command as command_module
 from conformance.search.plan import Finding
 from conformance.search.promote import promote
@@ -43,7 +43,7 @@ def case_file(root: Path, text: str) -> Path:
 def test_a_file_of_another_form_is_left_as_it_is(tmp_path: Path, text: str) -> None:
     path = case_file(tmp_path, text)
     with pytest.raises(ConfigurationError) as caught:
-        list(promote([FINDING], tmp_path))
+        list(promote([FINDING], tmp_path, "a against b"))
     assert caught.value.where.startswith(str(path))
     assert path.read_text() == text
 
@@ -54,13 +54,13 @@ def test_a_case_is_added_behind_the_others(tmp_path: Path) -> None:
         tmp_path,
         f"suite: found/quantize\ncases:\n  a: {{type: Q8_0, rows: {{random: {{seed: 1, blocks: 1}}}}, {expect}}}\n",
     )
-    lines = list(promote([FINDING], tmp_path))
+    lines = list(promote([FINDING], tmp_path, "a against b"))
     assert lines == [f"promoted found/quantize/{FINDING.slug}: {path}"]
     assert {case.id for case in load_suites(tmp_path)} == {"found/quantize/a", f"found/quantize/{FINDING.slug}"}
 
 
 def test_what_is_not_sure_is_not_promoted(tmp_path: Path) -> None:
-    lines = list(promote([msgspec.structs.replace(FINDING, unstable=True)], tmp_path))
+    lines = list(promote([msgspec.structs.replace(FINDING, unstable=True)], tmp_path, "a against b"))
     assert lines[0].startswith("not promoted, not seen again")
     assert not (tmp_path / "found").exists()
 
@@ -78,6 +78,8 @@ def test_an_authority_that_is_wanting_is_told_before_the_search(monkeypatch: pyt
         raise AuthorityMissingError("none")
 
     monkeypatch.setattr(command_module, "live_authorities", missing)
-    options = command_module.SearchOptions("impl", "impl", (), (), None, 1, 0, None, True, False, True, None)
+    options = command_module.SearchOptions("impl", "gguf-py", (), (), None, 1, 0, None, True, False, True, None)
     with pytest.raises(AuthorityMissingError):
         command_module.search_command(options, None, fresh=True, as_json=False)
+    with pytest.raises(UsageError, match="cannot be promoted"):
+        command_module.search_command(options._replace(against="impl"), None, fresh=True, as_json=False)
