@@ -21,6 +21,9 @@ NO_DOT = (*REFERENCE_ONLY, "F16", "BF16")
 """Without a dot product in ggml's CPU library, or (the float types) without a scalar one."""
 NO_DEQUANTIZE = ("Q8_1",)
 
+UNDEFINED = ("Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q2_0", "TQ1_0", "TQ2_0", "MXFP4", *SEARCHED)
+"""What becomes of an infinity or a NaN is undefined in C, or the library aborts: cases observe it, and a clean refusal is right."""
+
 SEARCH_SHARE = 20
 """Where a grid is searched, one block is quantized where others quantize so many."""
 

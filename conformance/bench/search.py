@@ -44,7 +44,8 @@ def rates(subject: Manifest, against: Manifest, types: tuple[str, ...], seconds:
     with ExitStack() as stack:
         folder = stack.enter_context(scratch_folder(in_memory=True))
         pair = Pair(*(stack.enter_context(Side(manifest)) for manifest in (subject, against)))
-        yield _files(FileBench(pair, folder), seconds)
+        if ops := tuple(op for op in ("header", "load") if all(side.does(op) for side in pair)):
+            yield _files(FileBench(pair, folder), ops, seconds)
         bench = NumberBench(pair, folder)
         for op in ("dequantize", "quantize"):
             for name in types:
@@ -52,16 +53,16 @@ def rates(subject: Manifest, against: Manifest, types: tuple[str, ...], seconds:
                     yield _blocks(bench, op, name, seconds)
 
 
-def _files(bench: FileBench, seconds: float) -> Rate:
+def _files(bench: FileBench, ops: tuple[str, ...], seconds: float) -> Rate:
     hits: list[Hit] = []
     # The first round loads what both sides load once.
-    FileArea(bench, ("header", "load"), Clock(None, 8), hits.append).round(_SEED, 8)
+    FileArea(bench, ops, Clock(None, 8), hits.append).round(_SEED, 8)
     before, clock = bench.count, Clock(seconds, None)
-    area = FileArea(bench, ("header", "load"), clock, hits.append)
+    area = FileArea(bench, ops, clock, hits.append)
     with suppress(Enough):
         for number in count(1):
             area.round(_SEED + number, area.planned)
-    return Rate("files (header, load)", bench.count - before, clock.elapsed, sum(not hit.against for hit in hits))
+    return Rate(f"files ({', '.join(ops)})", bench.count - before, clock.elapsed, sum(not hit.against for hit in hits))
 
 
 def _blocks(bench: NumberBench, op: str, name: str, seconds: float) -> Rate:

@@ -13,14 +13,14 @@ from conformance.cases.walk import walk
 from conformance.errors import ConfigurationError
 from conformance.ggml_types import BY_ID
 from conformance.judge.divergence import Divergence
-from conformance.judge.measure import Given, Measure, differences, failure
+from conformance.judge.measure import Given, Measure, differences
 from conformance.judge.numbers import Shape
 from conformance.judge.output import Bytes
 from conformance.outcomes import FAILURES, Ok, Outcome, Protocol, Reject, Unsupported, outcome_name
 from conformance.run.description import Described, describe_file
 from conformance.run.outputs import take_output
 from conformance.search.asking import Side
-from conformance.search.hit import Hit
+from conformance.search.hit import Hit, unanswered
 from conformance.search.probe import FileProbe
 from conformance.search.sizes import beyond_size, wrong_size
 from conformance.subjects.protocol import HeaderRequest, LoadRequest, Request, TensorRequest, WriteRequest
@@ -116,9 +116,7 @@ class FileBench:
             self.declined[op] += 1
             return
         if isinstance(expected, FAILURES):
-            yield from self._no_answer(probe, op, expected)
-            if isinstance(found, FAILURES) and (failed := failure(op, "-", against.name, found)):
-                yield Hit(probe, failed)
+            yield from unanswered(probe, op, "-", against.name, (found, expected))
             return
         measure = Measure(against.name, expected, against.view(op))
         divergences = differences(op, "-", measure, Given(found, subject.view(op)), None)
@@ -127,11 +125,6 @@ class FileBench:
             return
         for divergence in divergences:
             yield Hit(probe, divergence)
-
-    def _no_answer(self, probe: FileProbe, op: str, expected: Outcome) -> Iterator[Hit]:
-        name = self.pair.against.name
-        if not isinstance(expected, Unsupported) and (failed := failure(op, "-", name, expected)):
-            yield Hit(probe, failed, against=True)
 
     def _tensors(self, files: Sequence[tuple[FileProbe, Path, Header]]) -> Iterator[Hit]:
         """Ask for the bytes of each tensor of files that both sides read alike."""
@@ -202,10 +195,10 @@ class FileBench:
             return
         if found is None or expected is None:
             return
-        if isinstance(expected, FAILURES):
-            yield from self._no_answer(probe, op, expected)
-            return
         name = self.pair.against.name
+        if isinstance(expected, FAILURES):
+            yield from unanswered(probe, op, type_name, name, (found, expected))
+            return
         divergences = differences(
             op, type_name, Measure(name, expected, output=expected_bytes), Given(found, output=found_bytes), shape
         )
@@ -243,13 +236,31 @@ def _reading(probe: FileProbe, path: Path) -> Request:
 def _wrapped(probe: FileProbe, found: Outcome, expected: Outcome) -> tuple[str, str] | None:
     """Give where the measure's arithmetic wrapped: it accepts a size that is not the tensor's, or refuses for what comes after.
 
-    That a reader accepts such a file is its own fault, and stays one; that it refuses it for another reason is none.
+    That a reader accepts such a file is its own fault, and stays one; that it refuses it where the size stands is none.
     """
     if isinstance(expected, Ok):
         return wrong_size(expected.header) if expected.header else None
     if isinstance(expected, Reject) and isinstance(found, Reject):
-        return beyond_size(walk(probe.data).header)
+        return _passed_over(probe.data, found, expected)
     return None
+
+
+def _passed_over(data: bytes, found: Reject, expected: Reject) -> tuple[str, str] | None:
+    """Give the tensor whose size passes 64 bits where ``found`` blames it and ``expected`` blames something behind it.
+
+    None where either does not say what it blames: then nobody knows that the size is the reason. Of an offset it is known: offsets
+    are compared with the sizes before them, which have all been taken then (``gguf_init_from_reader``, ggml/src/gguf.cpp).
+    """
+    walked = walk(data)
+    beyond = beyond_size(walked.header)
+    if beyond is None or found.at is None:
+        return None
+    path = f"tensors[{beyond[0]}]"
+    begin, end = walked.fields.find(f"{path}.name.length"), walked.fields.find(f"{path}.offset")
+    if begin is None or end is None or not begin.offset <= found.at < end.end:
+        return None
+    behind = expected.at >= end.end if expected.at is not None else expected.reject_class == "bad-offset"
+    return (f"{path}.nbytes", beyond[1]) if behind else None
 
 
 def _of_what_is_said(divergence: Divergence) -> bool:

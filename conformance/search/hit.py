@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from conformance.judge.divergence import Divergence
+from conformance.judge.measure import failure
 from conformance.judge.signature import Signature
+from conformance.outcomes import Outcome, Unsupported
 from conformance.search.probe import FileProbe, NumberProbe
 
 Probe = FileProbe | NumberProbe
@@ -32,6 +35,18 @@ class Hit(NamedTuple):
     def bucket(self) -> tuple[str, str]:
         """What hits have in common that are likely to be one finding."""
         return self.signature, self.probe.label
+
+
+def unanswered(probe: Probe, op: str, type_name: str, authority: str, outcomes: tuple[Outcome, Outcome]) -> Iterator[Hit]:
+    """Give the hits of an input to which the measure has no answer: its own failure, and the subject's, if it fails too.
+
+    ``outcomes``: the subject's and the measure's. What the measure says that it does not do is no failure of it.
+    """
+    found, expected = outcomes
+    if not isinstance(expected, Unsupported) and (failed := failure(op, type_name, authority, expected)):
+        yield Hit(probe, failed, against=True)
+    if failed := failure(op, type_name, authority, found):
+        yield Hit(probe, failed)
 
 
 # Kinds of divergence after which a process is not used again.

@@ -10,14 +10,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from conformance.block_ops import UNDEFINED
 from conformance.ggml_types import BY_NAME
-from conformance.judge.measure import Given, Measure, differences, failure, same_class
+from conformance.judge.measure import Given, Measure, differences, same_class
 from conformance.judge.numbers import Shape
 from conformance.judge.output import Bytes
 from conformance.outcomes import FAILURES, Ok, Outcome, Reject, Unsupported
 from conformance.run.outputs import take_output
+from conformance.search.block_families import scale_fields
 from conformance.search.files import Pair
-from conformance.search.hit import Hit
+from conformance.search.hit import Hit, unanswered
 from conformance.search.probe import NumberProbe
 from conformance.search.rows import Flags, row_divergences, rows_showing
 from conformance.subjects.protocol import DequantizeRequest, DotRequest, MatvecRequest, QuantizeRequest, Request
@@ -25,6 +27,8 @@ from conformance.subjects.protocol import DequantizeRequest, DotRequest, MatvecR
 # What was asked before is remembered where it is small: large requests would fill the memory, and small ones do as well.
 _REMEMBERED = 4
 _SMALL = 2**15
+# Floats of a scale by their width.
+_FLOATS: dict[int, type[np.floating[Any]]] = {2: np.float16, 4: np.float32}
 # Rows that a hit carries on.
 _KEPT_ROWS = 4
 # Where a refusal or a death is to be narrowed, each row is a request of its own, and there are at most so many.
@@ -138,8 +142,8 @@ class NumberBench:
         compared = self.collect()
         if compared.outputs is not None and not against:
             found, expected = compared.outputs
-            showing = rows_showing(shape_of(probe, self.pair.against.name), probe.n, expected, found, signature)
-            return showing & ~nan_rows(probe)
+            found = any_nan(probe, expected, found)
+            return rows_showing(shape_of(probe, self.pair.against.name), probe.n, expected, found, signature)
         if not any(hit.signature == signature and hit.against == against for hit in self._hits(compared)):
             return np.zeros(probe.n, np.bool_)
         return np.ones(1, np.bool_) if probe.n == 1 else self._row_by_row(probe, signature, against=against)
@@ -159,19 +163,18 @@ class NumberBench:
             self.declined[f"{shape.op} {probe.type}{' with imatrix' if probe.imatrix is not None else ''}"] += 1
             return
         if isinstance(expected, FAILURES):
-            if failed := failure(shape.op, probe.type, name, expected):
-                yield Hit(probe, failed, against=True)
+            yield from unanswered(probe, shape.op, probe.type, name, (found, expected))
             return
         if outputs is None and _may_refuse(probe, found):
+            self.declined[f"{shape.op} {probe.type} of what is not finite"] += 1
             return
         if outputs is None:
             for divergence in differences(shape.op, probe.type, Measure(name, expected), Given(found), shape):
                 yield Hit(probe, divergence)
             return
         by_signature: dict[str, tuple[Hit, list[int]]] = {}
-        for row, divergence in row_divergences(shape, probe.n, outputs[1], outputs[0]):
-            if nan_rows(rows_of(probe, [row]))[0]:
-                continue
+        theirs = outputs[1]
+        for row, divergence in row_divergences(shape, probe.n, theirs, any_nan(probe, theirs, outputs[0])):
             _, rows = by_signature.setdefault(divergence.signature, (Hit(probe, divergence), []))
             rows.append(row)
         for hit, rows in by_signature.values():
@@ -193,9 +196,27 @@ class NumberBench:
 
 
 def _may_refuse(probe: NumberProbe, found: Outcome) -> bool:
-    """Tell whether a clean refusal is as right as an answer: of numbers that are not finite C may make any integer."""
+    """Tell whether a clean refusal is as right as an answer: numbers that are not finite, of which C may make any integer."""
     refused = isinstance(found, Reject) and same_class("bad-input", found.reject_class)
-    return refused and probe.rows is not None and not bool(np.isfinite(probe.rows).all())
+    return refused and probe.type in UNDEFINED and probe.rows is not None and not bool(np.isfinite(probe.rows).all())
+
+
+def any_nan(probe: NumberProbe, expected: Bytes, found: Bytes) -> Bytes:
+    """Give quantized rows with the expected NaN for any NaN of a scale, in rows where NaNs of different bits meet.
+
+    Which of them a sum keeps, IEEE 754 leaves to the machine and C to the compiler. That it is a NaN is judged.
+    """
+    fields = [field for field in scale_fields(probe.type) if field.width in _FLOATS]
+    if probe.rows is None or not fields or not (meeting := nan_rows(probe)).any():
+        return found
+    blocks = found.reshape(probe.n, -1, BY_NAME[probe.type].nbytes).copy()
+    theirs = expected.reshape(blocks.shape)
+    for field in fields:
+        part = np.s_[:, :, field.offset : field.offset + field.nbytes]
+        ours, right = (np.ascontiguousarray(each[part]).view(_FLOATS[field.width]) for each in (blocks, theirs))
+        either = np.isnan(ours) & np.isnan(right) & meeting[:, None, None]
+        blocks[part] = np.where(either, right, ours).view(np.uint8)
+    return blocks.reshape(-1)
 
 
 def nan_rows(probe: NumberProbe) -> Flags:

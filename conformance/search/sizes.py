@@ -19,15 +19,15 @@ def wrong_size(header: Header) -> tuple[str, str] | None:
     return None
 
 
-def beyond_size(header: Header) -> tuple[str, str] | None:
-    """Give the path and the size of the first tensor whose size, multiplied before it is divided by the block, passes 64 bits.
+def beyond_size(header: Header) -> tuple[int, str] | None:
+    """Give the number and the size of the first tensor whose size, multiplied before it is divided by the block, passes 64 bits.
 
     ``ggml_nbytes`` (ggml/src/ggml.c) multiplies first, so that it wraps where the size itself would fit.
     """
     for index, tensor in enumerate(header.tensors):
         kind = BY_ID.get(tensor.type)
         if kind is not None and prod(map(int, tensor.dims)) * kind.nbytes >= 2**64:
-            return f"tensors[{index}].nbytes", f"{'*'.join(tensor.dims)} elements of {kind.nbytes} bytes a block of {kind.block}"
+            return index, f"{'*'.join(tensor.dims)} elements of {kind.nbytes} bytes a block of {kind.block}"
     return None
 
 

@@ -12,6 +12,8 @@ from conformance.search.plan import Finding, Plan, Searched
 
 # A recipe longer than this is in its case file.
 _RECIPE = 600
+# Of signatures that were not looked into so many are named; findings.json and --json have all.
+_SIGNATURES = 8
 
 
 def told(plan: Plan, searched: Searched, folder: Path | None, *, as_json: bool) -> str:
@@ -31,7 +33,9 @@ def _lines(plan: Plan, searched: Searched, folder: Path | None) -> Iterator[str]
         yield f"first divergence: {first.signature}: {first.summary}"
         yield f"  after {first.example} draws, {first.inputs:,} inputs, {first.seconds:.1f} s"
     if searched.unsettled:
-        yield f"{plan.subject.name} departs as well, not looked into for want of time: {', '.join(searched.unsettled)}"
+        more = len(searched.unsettled) - _SIGNATURES
+        shown = ", ".join(searched.unsettled[:_SIGNATURES]) + (f" and {more} more signatures" if more > 0 else "")
+        yield f"{plan.subject.name} departs as well, not looked into for want of time: {shown}"
     if searched.declined:
         told = ", ".join(f"{what} ({count})" for what, count in searched.declined.items())
         yield f"{plan.subject.name} says that it does not do: {told}"
