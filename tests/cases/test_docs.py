@@ -29,7 +29,9 @@ def test_an_example_suite_loads_and_its_inputs_can_be_made(tmp_path: Path, examp
     path = tmp_path / (example.splitlines()[0].removeprefix("suite: ") + ".yaml")
     path.parent.mkdir(parents=True)
     path.write_text(example)
-    for case in load_suites(tmp_path):
+    cases = load_suites(tmp_path)
+    assert len(cases) == len(read_yaml(path)["cases"])
+    for case in cases:
         match case.input:
             case RowsInput(type=name, recipe=rows):
                 float_rows(rows, name)

@@ -167,20 +167,20 @@ def scaled(bits: int, quant: int) -> np.ndarray:
 
 
 def test_where_nans_meet_a_scale_may_be_any_nan_and_nothing_else() -> None:
-    bits = np.full((4, 32), 0x3F800000, np.uint32)
-    bits[:3, 3], bits[:3, 9] = NAN, MINUS_NAN
-    bits[3, 3] = NAN
+    bits = np.full((5, 32), 0x3F800000, np.uint32)
+    bits[:, 3], bits[:, 9] = NAN, MINUS_NAN
+    bits[3, 9] = NAN
     probe = NumberProbe("quantize", "Q8_0", 32, rows=bits.view(np.float32))
-    expected = np.concatenate([scaled(0x7E00, 1)] * 4)
-    found = np.concatenate([scaled(0xFE00, 1), scaled(0x3C00, 1), scaled(0xFE01, 2), scaled(0xFE00, 1)])
-    settled = any_nan(probe, expected, found).reshape(4, 34)
-    assert [np.array_equal(row, right) for row, right in zip(settled, expected.reshape(4, 34), strict=True)] == [
+    expected = np.concatenate([*[scaled(0x7E00, 1)] * 4, scaled(0x3C00, 1)])
+    found = np.concatenate([scaled(0xFE00, 1), scaled(0x3C00, 1), scaled(0xFE01, 2), scaled(0xFE00, 1), scaled(0xFE00, 1)])
+    settled = any_nan(probe, expected, found).reshape(5, 34)
+    assert [np.array_equal(row, right) for row, right in zip(settled, expected.reshape(5, 34), strict=True)] == [
         True,
         False,
         False,
         False,
     ]
-    assert np.array_equal(settled[2, 2:], found.reshape(4, 34)[2, 2:])
+    assert np.array_equal(settled[2, 2:], found.reshape(5, 34)[2, 2:])
     assert found[1] == 0xFE  # what a side wrote is not changed
 
 
