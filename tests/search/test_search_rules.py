@@ -179,6 +179,7 @@ def test_where_nans_meet_a_scale_may_be_any_nan_and_nothing_else() -> None:
         False,
         False,
         False,
+        False,
     ]
     assert np.array_equal(settled[2, 2:], found.reshape(5, 34)[2, 2:])
     assert found[1] == 0xFE  # what a side wrote is not changed
