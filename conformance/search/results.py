@@ -72,12 +72,15 @@ def _run(
     """Run the declared cases; gives the subject's result on each, by the case's key."""
     cases = [_held_to(case, plan.against.name, held_to) for case in load_suites(root)]
     subject = _as_subject(plan.subject, authorities)
-    command = _repeat(plan, subject, root)
+    again = _search_command(plan)
+    command = _run_command(plan, root) if _can_be_run(plan, subject) else again
     results: dict[str, CaseResult] = {}
     with prepare_folder(folder).open("wb", buffering=0) as stream:
         log = EventLog(stream)
 
         def sink(event: Event) -> None:
+            if isinstance(event, CaseResult) and command == again:
+                event = msgspec.structs.replace(event, repeat=again)  # a search has no cases to choose from
             log.write(event)
             if isinstance(event, CaseResult) and event.who == subject.name:
                 results[event.case.rpartition("/")[2]] = event
@@ -102,15 +105,23 @@ def _run(
     return results
 
 
-def _repeat(plan: Plan, subject: Manifest, root: Path) -> str:
-    """Give the command that shows the findings again: a run over their cases, or, where a run could not judge, the search."""
-    who = _word_for(plan.subject)
-    if plan.against.name in AUTHORITIES and subject.name == plan.subject.name:
-        words = ["run", "--subject", who, "--cases", str(root), "--oracle", "live", "--profile", plan.against.name]
-    else:
-        words = ["search", "--subject", who, "--against", _word_for(plan.against), "--seed", str(plan.seed)]
-        words += [word for op in plan.ops for word in ("--op", op)]
-        words += ["--examples", str(plan.examples)] if plan.examples else ["--seconds", f"{plan.seconds:g}"]
+def _can_be_run(plan: Plan, subject: Manifest) -> bool:
+    """Tell whether ``run`` judges as the search did: by an authority, of a subject that is none itself."""
+    return plan.against.name in AUTHORITIES and subject.name == plan.subject.name
+
+
+def _run_command(plan: Plan, root: Path) -> str:
+    """Give the command that runs the findings' cases again."""
+    words = ["run", "--subject", _word_for(plan.subject), "--cases", str(root), "--oracle", "live", "--profile", plan.against.name]
+    return shlex.join(["gguf-conformance", *words])
+
+
+def _search_command(plan: Plan) -> str:
+    """Give the command that searches again, by as many draws, or as long."""
+    words = ["search", "--subject", _word_for(plan.subject), "--against", _word_for(plan.against), "--seed", str(plan.seed)]
+    words += [word for op in plan.ops for word in ("--op", op)]
+    words += [word for name in plan.types for word in ("--type", name)]
+    words += ["--examples", str(plan.examples)] if plan.examples else ["--seconds", f"{plan.seconds:g}"]
     return shlex.join(["gguf-conformance", *words])
 
 
