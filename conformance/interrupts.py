@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import _thread
 import signal
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
 
 # What a shell gives for a program that Ctrl-C ended: 128 + the number of SIGINT.
 EXIT_INTERRUPTED = 130
 _ASKING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# Seconds until a signal is sent again whose exception Python dropped: long enough for a finalizer to end.
+_AGAIN = 0.005
 
 
 class Interrupted(KeyboardInterrupt):
@@ -49,7 +58,8 @@ def signals_to(told: Callable[[Interrupted], object], *, for_good: bool = False)
 def interruptible(*, for_good: bool = False) -> Iterator[None]:
     """Raise the first signal that asks to end; later ones are let pass, so that what is open can be closed.
 
-    With ``for_good`` they are ignored after the end too: the process has nothing more to do.
+    A signal that comes while Python runs a finalizer or a weak reference's callback, where it drops what is raised, is raised
+    a moment later. With ``for_good`` signals are ignored after the end too: the process has nothing more to do.
     """
     seen = False
 
@@ -59,8 +69,46 @@ def interruptible(*, for_good: bool = False) -> Iterator[None]:
             seen = True
             raise interrupted
 
-    with signals_to(raise_first, for_good=for_good):
+    def dropped(interrupted: Interrupted) -> None:
+        nonlocal seen
+        seen = False
+        _send_again(signal.Signals[str(interrupted)])
+
+    with signals_to(raise_first, for_good=for_good), _told_of_dropped(dropped):
         try:
             yield
         finally:
             seen = True
+
+
+@contextmanager
+def _told_of_dropped(told: Callable[[Interrupted], None]) -> Iterator[None]:
+    """Hand ``told`` each Interrupted that Python would print as ignored; all else goes to the hook that was there."""
+    before = sys.unraisablehook
+
+    def hook(unraisable: UnraisableHookArgs, /) -> None:
+        if isinstance(unraisable.exc_value, Interrupted):
+            told(unraisable.exc_value)
+        else:
+            before(unraisable)
+
+    sys.unraisablehook = hook
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
+
+
+def _send_again(number: signal.Signals) -> None:
+    """Send a signal to the main thread once more, after what is running there now.
+
+    By a bare thread: whoever is in a finalizer may hold the locks that ``threading`` takes to start one of its own.
+    """
+
+    def send() -> None:
+        time.sleep(_AGAIN)
+        main = threading.main_thread().ident
+        if main is not None:
+            signal.pthread_kill(main, number)
+
+    _thread.start_new_thread(send, ())
