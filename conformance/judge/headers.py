@@ -50,15 +50,17 @@ class Difference(NamedTuple):
 
 def limits(view: View) -> tuple[str, ...]:
     """Say in words what a view does not show."""
-    told = {
-        view.data_offset == "tensors": "a file without tensors has no data offset",
-        not view.ordered: "the order of pairs and tensors does not show",
-        view.strings == "c": "strings end at their first NUL",
-        view.strings == "lossy": "bytes that are not UTF-8 are replaced",
-        view.dims == "ne": "trailing dimensions of 1 do not show",
-        view.integers == "double": "64-bit integers pass through a double",
-    }
-    return tuple(words for holds, words in told.items() if holds)
+    told = (
+        (view.data_offset == "tensors", "a file without tensors has no data offset"),
+        (not view.ordered, "the order of pairs and tensors does not show"),
+        (view.strings == "c", "strings end at their first NUL"),
+        (view.strings == "lossy", "bytes that are not UTF-8 are replaced"),
+        (view.dims == "ne", "trailing dimensions of 1 do not show"),
+        (view.integers == "double", "64-bit integers pass through a double"),
+        (view.types == "lost", "values come without their types; numbers are compared as numbers"),
+        (bool(view.hides), f"not shown at all: {', '.join(view.hides)}"),
+    )
+    return tuple(words for holds, words in told if holds)
 
 
 def digest_array(value: list[Element], span: int = ARRAY_RANGE) -> ArrayDigests:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from conformance.judge.plain import NUMBER, NUMBERS, plain_number
 from conformance.subjects.protocol import View
 from conformance.values import (
     Boxed,
@@ -43,14 +44,21 @@ def reduce_header(header: Header, *views: View, long: Collection[int] = ()) -> R
     for view in views:
         pairs = [_reduce_pair(pair, view) for pair in pairs]
         tensors = [_reduce_tensor(tensor, view) for tensor in tensors]
-    if not tensors and any(view.data_offset == "tensors" for view in views):
+    hidden = {name for view in views for name in view.hides}
+    if "data_offset" in hidden or (not tensors and any(view.data_offset == "tensors" for view in views)):
         data_offset = 0
     order = list(range(len(pairs)))
     if not all(view.ordered for view in views):
         order.sort(key=lambda index: _pair_key(pairs[index], index in long))
         tensors = sorted(tensors, key=_tensor_key)
     places = sorted(range(len(order)), key=order.__getitem__)
-    shown = msgspec.structs.replace(header, kv=[pairs[index] for index in order], tensors=tensors, data_offset=data_offset)
+    shown = Header(
+        0 if "version" in hidden else header.version,
+        0 if "alignment" in hidden else header.alignment,
+        data_offset,
+        [pairs[index] for index in order],
+        tensors,
+    )
     return Reduced(shown, places)
 
 
@@ -85,10 +93,13 @@ def hides(kind: str, more: View, than: View) -> Callable[[Element], bool]:
     cut = more.strings == "c" != than.strings
     replaced = more.strings == "lossy" != than.strings
     rounded = more.integers == "double" != than.integers
+    untyped = more.types == "lost" != than.types
     if kind == "array":
-        return lambda _: cut or replaced or rounded
+        return lambda _: cut or replaced or rounded or untyped
     if kind == "str":
         return lambda element: cut or (replaced and isinstance(element, str) and _REPLACEMENT in element)
+    if untyped and kind in NUMBERS:
+        return lambda _: True  # written in another form
     if kind in {"u64", "i64"} and rounded:
         return lambda element: isinstance(element, str) and abs(int(element)) >= EXACT_IN_DOUBLE
     return lambda _: False
@@ -104,7 +115,12 @@ def _tensor_key(tensor: TensorInfo) -> tuple[bytes, bytes]:
 
 
 def _reduce_pair(pair: Pair, view: View) -> Pair:
-    return Pair(_reduce_text(pair.key, view), pair.type, _reduce_value(pair.items or pair.type, pair.value, view), pair.items)
+    value = _reduce_value(pair.items or pair.type, pair.value, view)
+    return Pair(_reduce_text(pair.key, view), _reduce_type(pair.type, view), value, pair.items and _reduce_type(pair.items, view))
+
+
+def _reduce_type(kind: str, view: View) -> str:
+    return NUMBER if view.types == "lost" and kind in NUMBERS else kind
 
 
 def _reduce_value(kind: str, value: Value, view: View) -> Value:
@@ -118,9 +134,12 @@ def _reducer(kind: str, view: View) -> Callable[[Element], Element] | None:
     """Give what a view makes of a value of a type; None where it shows all of it."""
     if kind == "str" and view.strings != "bytes":
         return lambda element: element_from_bytes(_reduce_bytes(text_to_bytes(element), view))
-    if kind in {"u64", "i64"} and view.integers == "double":
+    rounded = view.integers == "double"
+    if (view.types == "lost" and kind in NUMBERS) or (rounded and kind == NUMBER):
+        return lambda element: plain_number(element, rounded=rounded) if isinstance(element, str) else element
+    if kind in {"u64", "i64"} and rounded:
         return lambda element: _through_double(element) if isinstance(element, str) else element
-    if kind == "array" and (view.strings, view.integers) != ("bytes", "exact"):
+    if kind == "array" and (view.strings, view.integers, view.types) != ("bytes", "exact", "exact"):
         return lambda element: _reduce_inner(element, view)
     return None
 
@@ -130,7 +149,7 @@ def _reduce_inner(element: Element, view: View) -> Element:
     if not isinstance(element, Boxed) or element.items is None or element.value is None:
         return element
     inner = _reduce_value(element.items, element.value, view)
-    return msgspec.structs.replace(element, value=inner)
+    return msgspec.structs.replace(element, items=_reduce_type(element.items, view), value=inner)
 
 
 def _through_double(text: str) -> str:
@@ -162,4 +181,10 @@ def _reduce_tensor(tensor: TensorInfo, view: View) -> TensorInfo:
     if view.integers == "double":
         dims, offset = [_through_double(dim) for dim in dims], _through_double(offset)
         nbytes = None if nbytes is None else _through_double(nbytes)
-    return TensorInfo(_reduce_text(tensor.name, view), tensor.type, dims, offset, nbytes)
+    return TensorInfo(
+        _reduce_text(tensor.name, view),
+        0 if "type" in view.hides else tensor.type,
+        dims,
+        "0" if "offset" in view.hides else offset,
+        None if "nbytes" in view.hides else nbytes,
+    )

@@ -122,6 +122,10 @@ Request = (
 )
 
 
+Hidden = Literal["version", "alignment", "data_offset", "type", "offset", "nbytes"]
+"""What of a header an interface may not show at all; ``type``, ``offset`` and ``nbytes`` are the tensors'."""
+
+
 class View(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a reader's interface cannot show, so that it is not judged on it.
 
@@ -129,6 +133,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     "lossy" replaces bytes that are not UTF-8. ``dims``: "exact", or "ne" where trailing dimensions of 1 do not show.
     ``integers``: "exact", or "double" where 64-bit integers pass through a double. ``data_offset``: "always", or "tensors"
     where a file without tensors has none that means anything (llama.cpp gives the end of the pairs, gguf-py pads it).
+    ``types``: "exact", or "lost" where values come without their types: numbers are then compared as numbers. ``hides`` names
+    fields that do not show at all; an answer has something of their kind in their place, and nobody looks at it.
     """
 
     ordered: bool = True
@@ -136,6 +142,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     dims: Literal["exact", "ne"] = "exact"
     integers: Literal["exact", "double"] = "exact"
     data_offset: Literal["always", "tensors"] = "always"
+    types: Literal["exact", "lost"] = "exact"
+    hides: tuple[Hidden, ...] = ()
 
 
 class Ops(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import product
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 import pytest
@@ -20,7 +22,7 @@ from conformance.judge.verdict import is_determined
 from conformance.outcomes import Ok
 from conformance.places import cases_root
 from conformance.run.participants import golden_measure
-from conformance.subjects.protocol import View
+from conformance.subjects.protocol import Hidden, View
 from conformance.values import Boxed, Element, Header, HexText, Pair, TensorInfo, Text, Value
 from impl.errors import GgufError
 from impl.subject import Subject
@@ -58,6 +60,8 @@ class Interface(msgspec.Struct, frozen=True, kw_only=True):
     unordered: bool = False
     no_offset: bool = False
     no_items: bool = False
+    untyped: bool = False
+    hides: tuple[str, ...] = ()
 
     @property
     def view(self) -> View:
@@ -67,6 +71,8 @@ class Interface(msgspec.Struct, frozen=True, kw_only=True):
             dims="ne" if self.ne else "exact",
             ordered=not self.unordered,
             data_offset="tensors" if self.no_offset else "always",
+            types="lost" if self.untyped else "exact",
+            hides=self.hides,  # type: ignore[arg-type]  # names of fields, see INTERFACES
         )
 
     def _change(self, raw: bytes) -> bytes:
@@ -77,31 +83,65 @@ class Interface(msgspec.Struct, frozen=True, kw_only=True):
     def _number(self, text: str) -> str:
         return f"{float(text):.0f}" if self.doubles else text
 
-    def _value(self, pair: Pair) -> Value:
+    def _pair(self, pair: Pair) -> Pair:
         if isinstance(pair.value, list):
-            return [_element(pair.items or "", element, self._change, self._number) for element in pair.value]
-        return _element(pair.type, pair.value, self._change, self._number)
+            inner = Boxed(items=pair.items, value=pair.value)
+            # What gguf-py's own answer does not tell the type of stays as it is.
+            shown = self._untyped(inner) if self.untyped and inner.items else inner
+            value: Value = [_element(shown.items or "", one, self._change, self._number) for one in shown.value or []]
+            return Pair(_text(pair.key, self._change), "array", value, None if self.no_items else shown.items)
+        kind, element = self._plain(pair.type, pair.value) if self.untyped else (pair.type, pair.value)
+        return Pair(_text(pair.key, self._change), kind, _element(kind, element, self._change, self._number))
+
+    def _untyped(self, array: Boxed) -> Boxed:
+        """Give an array as a language with one type of numbers, or with integers and doubles, holds it."""
+        elements, items = array.value or [], array.items or ""
+        if items == "array":
+            return Boxed(items=items, value=[self._untyped(one) for one in elements if isinstance(one, Boxed)])
+        plain = [self._plain(items, one) for one in elements]
+        kinds = {kind for kind, _ in plain}
+        if kinds == {"u64", "i64"}:
+            kinds = {"i64"}
+        return Boxed(items=kinds.pop() if kinds else None, value=[one for _, one in plain])
+
+    def _plain(self, kind: str, element: Element) -> tuple[str, Element]:
+        if kind in {"str", "bool"}:
+            return kind, element
+        assert isinstance(element, str)
+        if kind in {"f32", "f64"} or self.doubles:
+            form = {"f32": ">f", "f64": ">d"}.get(kind)
+            number = struct.unpack(form, bytes.fromhex(element[2:]))[0] if form else float(element)
+            return "f64", f"0x{struct.pack('>d', number).hex()}"
+        return "i64" if element.startswith("-") else "u64", element
 
     def _tensor(self, tensor: TensorInfo) -> TensorInfo:
         dims = [*tensor.dims, "1", "1", "1", "1"][: max(4, len(tensor.dims))] if self.ne else tensor.dims
         name, number = _text(tensor.name, self._change), self._number
-        return TensorInfo(name, tensor.type, [number(dim) for dim in dims], number(tensor.offset), number(tensor.nbytes or "0"))
+        kind = 77 if "type" in self.hides else tensor.type
+        offset = "77" if "offset" in self.hides else tensor.offset
+        nbytes = "77" if "nbytes" in self.hides else tensor.nbytes
+        return TensorInfo(name, kind, [number(dim) for dim in dims], number(offset), number(nbytes or "0"))
 
     def show(self, header: Header) -> Header:
-        pairs = [
-            Pair(_text(pair.key, self._change), pair.type, self._value(pair), None if self.no_items else pair.items)
-            for pair in header.kv
-        ]
+        pairs = [self._pair(pair) for pair in header.kv]
         tensors = [self._tensor(tensor) for tensor in header.tensors]
         offset = 7777 if self.no_offset and not tensors else header.data_offset
         turn = -1 if self.unordered else 1
-        return msgspec.structs.replace(header, kv=pairs[::turn], tensors=tensors[::turn], data_offset=offset)
+        told = {"version": header.version, "alignment": header.alignment, "data_offset": offset}
+        told.update({name: 7777 for name in self.hides if name in told})
+        return Header(**told, kv=pairs[::turn], tensors=tensors[::turn])
 
 
+HIDDEN = get_args(Hidden)
 INTERFACES = [
     Interface(strings=strings, doubles=doubles, ne=ne, unordered=unordered, no_offset=no_offset, no_items=no_items)
     for strings in ("bytes", "c", "lossy")
     for doubles, ne, unordered, no_offset, no_items in product([False, True], repeat=5)
+]
+INTERFACES += [
+    Interface(strings=strings, doubles=doubles, unordered=unordered, untyped=untyped, hides=hides)
+    for strings, (doubles, unordered) in product(("bytes", "lossy"), product([False, True], repeat=2))
+    for untyped, hides in [(True, ()), (False, HIDDEN), (True, HIDDEN)]
 ]
 
 
@@ -159,7 +199,14 @@ def test_a_declared_interface_passes_every_container_case(authority: str, interf
 
 @pytest.mark.parametrize(
     "interface",
-    [Interface(strings="lossy"), Interface(doubles=True), Interface(unordered=True), Interface(no_offset=True)],
+    [
+        Interface(strings="lossy"),
+        Interface(doubles=True),
+        Interface(unordered=True),
+        Interface(no_offset=True),
+        Interface(untyped=True),
+    ]
+    + [Interface(hides=(name,)) for name in HIDDEN],
     ids=repr,
 )
 def test_an_interface_that_is_not_declared_fails(interface: Interface, folder: Path) -> None:
@@ -177,19 +224,26 @@ def test_what_an_interface_shows_is_judged(interface: Interface) -> None:
         Pair("c", "u64", "12345"),
         Pair("d", "array", list(long), "i64"),
         Pair("e", "array", [Boxed(items="str", value=["in\0side"])], "array"),
+        Pair("f", "f32", "0xc0200000"),
+        Pair("g", "array", [Boxed(items="f64", value=["0x8000000000000000"]), Boxed(items="i8", value=["-7"])], "array"),
     ]
     tensors = [TensorInfo("t", 0, ["4", "1"], "0", "16"), TensorInfo("u", 0, ["4", "2", "1"], "32", "32")]
     header = Header(3, 32, 640, pairs, tensors)
     wrong = [
         (0, Pair("a", "u32", "8")),
         (0, Pair("A", "u32", "7")),
-        (0, Pair("a", "i32", "7")),
         (1, Pair("b\0x", "str", "tex\0rest")),
         (2, Pair("c", "u64", "12346")),
         (3, Pair("d", "array", [*long[:-1], "0"], "i64")),
         (3, Pair("d", "array", long[:-1], "i64")),
         (4, Pair("e", "array", [Boxed(items="str", value=["on\0side"])], "array")),
+        (5, Pair("f", "f32", "0xc0200001")),
+        (5, Pair("f", "str", "-2.5")),
+        (6, Pair("g", "array", [Boxed(items="f64", value=["0x0000000000000000"]), Boxed(items="i8", value=["-7"])], "array")),
+        (6, Pair("g", "array", [Boxed(items="f64", value=["0x8000000000000000"]), Boxed(items="str", value=["-7"])], "array")),
     ]
+    if not interface.untyped:
+        wrong.append((0, Pair("a", "i32", "7")))
     measure = Measure("llama.cpp", Ok(header))
     assert differences("header", "-", measure, Given(Ok(interface.show(header)), interface.view), None) == []
     for index, pair in wrong:
