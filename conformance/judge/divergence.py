@@ -54,6 +54,9 @@ class Divergence(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     # How the differences spread over a block's fields: {"qs": 873}; shown where the unit is bytes.
     by_field: dict[str, int] = {}
     largest_ulps: int | None = None
+    # Of floats, how the differences of this kind spread by distance: place 0 counts distances of 0 (zeros of other sign), place n
+    # those from 2^(n-1) to 2^n - 1 ulps; those from or to a NaN have none and are not counted.
+    by_distance: tuple[int, ...] = ()
     hexdump: tuple[HexLine, ...] = ()
     # What a person should know besides: the known entry that expected another signature, why no bit can be named.
     remarks: tuple[str, ...] = ()

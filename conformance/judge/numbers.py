@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -196,8 +197,9 @@ def _compare_floats(shape: Shape, expected: Floats, found: Floats) -> Iterator[D
     distances = ulp_distances(expected[wrong], found[wrong])
     largest = int(distances.max()) if (distances >= 0).any() else None
     for name in dict.fromkeys(classes.tolist()):
-        index = int(wrong[np.flatnonzero(classes == name)[0]])
-        yield _float_divergence(shape, name, index, expected, found, different=len(wrong), largest=largest)
+        members = np.flatnonzero(classes == name)
+        located = _float_divergence(shape, name, int(wrong[members[0]]), expected, found, different=len(wrong), largest=largest)
+        yield msgspec.structs.replace(located, by_distance=by_distance(distances[members]))
 
 
 def _classes(expected: Floats, found: Floats) -> npt.NDArray[np.str_]:
@@ -213,6 +215,12 @@ def ulp_distances(a: Floats, b: Floats) -> npt.NDArray[np.int64]:
     distance: npt.NDArray[np.int64] = np.abs(_ordered(a) - _ordered(b))
     distance[np.isnan(a) | np.isnan(b)] = -1
     return distance
+
+
+def by_distance(distances: npt.NDArray[np.int64]) -> tuple[int, ...]:
+    """Count distances in ulps by power of two, as ``Divergence.by_distance`` holds them; -1, of a NaN, is not counted."""
+    _, lengths = np.frexp(distances[distances >= 0].astype(np.float64))  # of an integer, how many bits it has
+    return tuple(np.bincount(lengths).tolist())
 
 
 def _ordered(values: Floats) -> npt.NDArray[np.int64]:

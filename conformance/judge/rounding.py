@@ -16,7 +16,7 @@ import numpy.typing as npt
 from conformance.ggml_types import GgmlType
 from conformance.judge.divergence import Divergence, FloatBits
 from conformance.judge.exact import exact_magnitudes
-from conformance.judge.numbers import float_text, hex_bits, ulp_distances
+from conformance.judge.numbers import by_distance, float_text, hex_bits, ulp_distances
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
@@ -139,4 +139,5 @@ def _divergence(product: Product, sums: Sums, far: Mapping[int, float], ulps: in
         compared=product.rows,
         unit="values",
         largest_ulps=ulps,
+        by_distance=by_distance(ulp_distances(sums.expected[list(far)], sums.found[list(far)])),
     )

@@ -75,6 +75,7 @@ def test_a_dropped_block_is_found_and_a_cancelled_sum_is_not_blamed(tmp_path: Pa
     divergence = compare_sums(what, sums(forwards, dropped)).divergence
     assert divergence is not None
     assert divergence.different == 4
+    assert sum(divergence.by_distance) == 4
 
 
 @pytest.mark.parametrize("name", ["Q4_0", "Q8_0", "Q2_K", "Q6_K", "IQ4_XS", "TQ1_0", "NVFP4", "Q1_0"])
