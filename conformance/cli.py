@@ -607,6 +607,23 @@ def search_inputs(subject: str | None, harness: bool, folder: Path | None, as_js
     return search_command(SearchOptions(**options), folder or _default_folder(), fresh=folder is None, as_json=as_json)
 
 
+@main.command("build")
+@click.argument("subjects", nargs=-1, required=True, metavar="NAME|PATH...", shell_complete=_complete_subject)
+@click.option("--again", is_flag=True, help="Build also where nothing has changed since the last time.")
+@_one_screen
+def build_adapters(subjects: tuple[str, ...], again: bool) -> int:
+    """Build adapters by the commands in their manifests, into folders of the cache.
+
+    \b
+    Examples:
+      gguf-conformance build candle gguf-parser-go
+      gguf-conformance build ./my-adapter --again
+    """
+    from conformance.commands import build_command
+
+    return build_command(subjects, again=again)
+
+
 @main.command("build-authority")
 @click.option("--wheel-only", is_flag=True, help="Build the wheel into the cache, install nothing.")
 @_one_screen

@@ -69,6 +69,19 @@ def _say(phase: str, done: int | None = None, total: int | None = None) -> None:
     sys.stderr.flush()
 
 
+def build_command(subjects: Sequence[str], *, again: bool) -> int:
+    """Build adapters one after the other; one that fails ends it. Gives the exit code."""
+    from conformance.subjects.building import build
+    from conformance.subjects.manifest import find_manifest
+
+    for subject in subjects:
+        manifest = find_manifest(subject, check_command=False)
+        _say(f"building {manifest.name} into {manifest.built}")
+        seconds = build(manifest, _say, again=again)
+        _say(f"{manifest.name}: nothing has changed" if seconds is None else f"{manifest.name}: built in {seconds:.0f} s")
+    return EXIT_OK
+
+
 def list_command(options: Options, *, as_json: bool) -> None:
     """Print the selected cases, one a line."""
     chosen, _ = load_cases(options)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import itertools
 import os
 import re
@@ -22,7 +23,7 @@ from yaml.error import MarkedYAMLError
 
 from conformance.cases.model import Authority
 from conformance.errors import ConfigurationError, UsageError
-from conformance.places import adapters_root
+from conformance.places import adapters_root, cache_root
 from conformance.regular import read_regular
 
 FILE_NAME = "adapter.yaml"
@@ -37,6 +38,7 @@ _LARGEST_LIMIT = 1e18
 _MOST_NODES = 10_000
 _TEXT = "It must be text that UTF-8 can hold, without NUL."
 _SIZE = re.compile(r"(\d+)\s*([A-Za-z]*)")
+_UNFIT = re.compile(r"[^A-Za-z0-9._-]")  # for the name of a folder
 _PLACEHOLDER = re.compile(r"(?<!\$)\{(\w*)\}")  # not the shell's ${NAME}
 
 
@@ -50,12 +52,16 @@ class SubjectLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """How to run one subject. Placeholders are already replaced; ``build`` holds shell commands, run in ``folder``."""
+    """How to run one subject. Placeholders are already replaced.
+
+    ``build`` holds shell commands, run in ``folder``, that need the programs in ``needs``; what they make is in ``built``.
+    """
 
     name: str
     language: str
     command: tuple[str, ...]
     build: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
     limits: SubjectLimits = SubjectLimits()
     profile: Authority = "llama.cpp"
     env: dict[str, str] = {}
@@ -63,6 +69,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     one_shot: bool = False
     folder: Path
     source: Path
+    built: Path
 
     @property
     def environment(self) -> dict[str, str]:
@@ -79,7 +86,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def build_hint(self) -> str:
         """What a user types to build the subject, or an empty string."""
-        return " && ".join([f"cd {shlex.quote(str(self.folder))}", *self.build]) if self.build else ""
+        path = self.folder if self.source.name == FILE_NAME else self.source
+        return f"gguf-conformance build {shlex.quote(str(path))}" if self.build else ""
 
 
 class _WrittenLimits(msgspec.Struct, forbid_unknown_fields=True):
@@ -96,6 +104,7 @@ class _Written(msgspec.Struct, forbid_unknown_fields=True):
     language: str
     command: list[str]
     build: list[str | list[str]] | None = None
+    needs: list[str] = []
     limits: _WrittenLimits = msgspec.field(default_factory=_WrittenLimits)
     profile: Literal["llama.cpp", "gguf-py", "spec"] = "llama.cpp"
     env: dict[str, str] = {}
@@ -283,16 +292,22 @@ def _limits(document: _Document, written: _WrittenLimits) -> SubjectLimits:
 class _Words:
     """Replaces the placeholders in a manifest's words."""
 
-    def __init__(self, document: _Document) -> None:
+    def __init__(self, document: _Document, built: Path) -> None:
         self._document = document
-        self._known = {"python": sys.executable, "dir": str(document.source.parent)}
+        self._known = {
+            "python": sys.executable,
+            "dir": str(document.source.parent),
+            "build": str(built),
+            "conformance": str(Path(__file__).parents[1]),
+        }
 
     def fill(self, word: str, key: str) -> str:
         return _PLACEHOLDER.sub(lambda match: self._value(match, key), word)
 
     def _value(self, match: re.Match[str], key: str) -> str:
         if match[1] not in self._known:
-            raise self._document.error(f"`{key}`: unknown placeholder `{match[0]}`", key=key, hint="Known: {python}, {dir}.")
+            known = ", ".join(f"{{{name}}}" for name in self._known)
+            raise self._document.error(f"`{key}`: unknown placeholder `{match[0]}`", key=key, hint=f"Known: {known}.")
         return self._known[match[1]]
 
     def command(self, words: list[str]) -> tuple[str, ...]:
@@ -306,6 +321,12 @@ class _Words:
     def build(self, commands: Iterable[str | list[str]]) -> tuple[str, ...]:
         lines = (command if isinstance(command, str) else shlex.join(command) for command in commands)
         return tuple(self.fill(line, "build") for line in lines)
+
+
+def _built(name: str, folder: Path) -> Path:
+    """Give where an adapter's build goes: a folder of the cache, apart for adapters of one name in different places."""
+    place = hashlib.sha256(str(folder).encode()).hexdigest()[:8]
+    return cache_root() / "adapters" / f"{_UNFIT.sub('_', name)}-{place}"
 
 
 def _divergences(document: _Document, written: str | None) -> Path | None:
@@ -327,12 +348,14 @@ def load_manifest(path: Path | str, *, check_command: bool = True) -> Manifest:
     source = Path(path).expanduser().absolute()
     document = _Document(source / FILE_NAME if source.is_dir() else source)
     written = _read_written(document)
-    words = _Words(document)
+    built = _built(written.name, document.source.parent)
+    words = _Words(document, built)
     manifest = Manifest(
         name=written.name,
         language=written.language,
         command=words.command(written.command),
         build=words.build(written.build or ()),
+        needs=tuple(written.needs),
         limits=_limits(document, written.limits),
         profile=written.profile,
         env={name: words.fill(value, "env") for name, value in written.env.items()},
@@ -340,6 +363,7 @@ def load_manifest(path: Path | str, *, check_command: bool = True) -> Manifest:
         one_shot=written.one_shot,
         folder=document.source.parent,
         source=document.source,
+        built=built,
     )
     if check_command:
         require_command(manifest)
@@ -347,7 +371,7 @@ def load_manifest(path: Path | str, *, check_command: bool = True) -> Manifest:
 
 
 def require_command(manifest: Manifest) -> None:
-    """Check that the command, and each file of its own folder that it names, exists.
+    """Check that the command, and each file of its own folders that it names, exists.
 
     Raises ConfigurationError that says which is missing and how to build it.
     """
@@ -356,7 +380,7 @@ def require_command(manifest: Manifest) -> None:
     if shutil.which(program, path=manifest.environment.get("PATH")) is None:
         raise ConfigurationError(f"subject {manifest.name}: {_why_not(program)}", where=str(manifest.source), hint=hint)
     for word in manifest.command[1:]:
-        if word.startswith(f"{manifest.folder}{os.sep}") and not _there(Path(word)):
+        if word.startswith((f"{manifest.folder}{os.sep}", f"{manifest.built}{os.sep}")) and not _there(Path(word)):
             raise ConfigurationError(f"subject {manifest.name}: {word} does not exist", where=str(manifest.source), hint=hint)
 
 

@@ -7,6 +7,7 @@ import sys
 import msgspec
 import pytest
 
+from conformance import logged
 from conformance.errors import AuthorityMissingError, ConfigurationError
 from conformance.subjects.authorities import LLAMA_CPP_PYTHON, build
 from tests.authorities.test_doctor import LLAMA_CPP, changed
@@ -22,8 +23,8 @@ def said():
 @pytest.fixture(autouse=True)
 def _own_cache(monkeypatch, tmp_path):
     monkeypatch.setenv(build.WHEELS_VARIABLE, str(tmp_path / "wheels"))
-    monkeypatch.setattr(build, "PROGRESS_SECONDS", 0.1)
-    monkeypatch.setattr(build, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(logged, "PROGRESS_SECONDS", 0.1)
+    monkeypatch.setattr(logged, "POLL_SECONDS", 0.01)
 
 
 @pytest.fixture
@@ -106,11 +107,11 @@ def test_an_interrupt_ends_what_was_started(pip, said, monkeypatch, tmp_path):
     pip(f"import time\nopen({str(tmp_path / 'started')!r}, 'w').close()\ntime.sleep(60)")
     seen = []
 
-    def interrupted(process, _log, _say):
+    def interrupted(process, _say, _step):
         seen.append(process)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(build, "_wait", interrupted)
+    monkeypatch.setattr(logged, "_wait", interrupted)
     with pytest.raises(KeyboardInterrupt):
         build.build_wheel(said.append)
     assert seen[0].poll() == -9

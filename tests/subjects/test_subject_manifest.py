@@ -1,13 +1,16 @@
 """Manifests: what they may say, and what an author is told who says something else."""
 
+import hashlib
 import os
 import sys
+from pathlib import Path
 
 import pytest
 
+import conformance
 from conformance.errors import ConfigurationError, UsageError
 from conformance.subjects import manifest as module
-from conformance.subjects.manifest import Manifest, SubjectLimits, find_manifest, load_manifest, parse_size
+from conformance.subjects.manifest import Manifest, SubjectLimits, find_manifest, load_manifest, parse_size, require_command
 
 FULL = """
 name: full
@@ -49,7 +52,31 @@ def test_a_full_manifest(write, tmp_path):
         one_shot=True,
         folder=tmp_path,
         source=tmp_path / "adapter.yaml",
+        built=load_manifest(write(LEAST, "other.yaml")).built.with_name(f"full-{_digits(tmp_path)}"),
     )
+
+
+def _digits(folder):
+    return hashlib.sha256(str(folder).encode()).hexdigest()[:8]
+
+
+def test_where_an_adapter_is_built(write, tmp_path, monkeypatch):
+    monkeypatch.setenv("GGUF_CONFORMANCE_CACHE", str(tmp_path / "cache"))
+    text = "name: a/b é\nlanguage: c\ncommand: ['{python}', '{build}/x']\nbuild: ['make -C {build}']\nneeds: [make, cc]\n"
+    manifest = load_manifest(write(text), check_command=False)
+    assert manifest.built == tmp_path / "cache" / "adapters" / f"a_b__-{_digits(tmp_path)}"
+    assert manifest.command[1] == f"{manifest.built}/x"
+    assert manifest.build == (f"make -C {manifest.built}",)
+    assert manifest.needs == ("make", "cc")
+    assert manifest.build_hint == f"gguf-conformance build {tmp_path}"
+    with pytest.raises(ConfigurationError, match="x does not exist") as raised:
+        require_command(manifest)
+    assert raised.value.hint == f"Build it first: {manifest.build_hint}"
+
+
+def test_the_package_may_be_named(write):
+    manifest = load_manifest(write(f"{LEAST}env: {{WHERE: '{{conformance}}'}}\n"))
+    assert manifest.env["WHERE"] == str(Path(conformance.__file__).parent)
 
 
 def test_the_least_manifest_and_its_defaults(write, tmp_path):
@@ -99,7 +126,7 @@ WRONG = [
     ("profile: llamacpp", 4, "`profile`: invalid enum value 'llamacpp'", ""),
     ("env: {A: 1}", 4, "`env[...]`: expected `str`, got `int`", ""),
     ("one_shot: maybe", 4, "`one_shot`: expected `bool`, got `str`", ""),
-    ("build: [[cargo], '{crate}']", 4, "`build`: unknown placeholder `{crate}`", "Known: {python}, {dir}."),
+    ("build: [[cargo], '{crate}']", 4, "`build`: unknown placeholder `{crate}`", "Known: {python}, {dir}, {build}, {conformance}."),
     ("divergences: gone.yaml", 4, "`divergences`: no file ", "leave the key out"),
     ('env: {A: "x\\0y"}', 4, "`env.A`: 'x\\x00y' holds '\\x00'", "without NUL"),
     ('env: {"A\\0": x}', 4, "`env.A\\x00`: 'A\\x00' holds '\\x00'", "without NUL"),
@@ -190,7 +217,7 @@ def test_a_missing_command_names_the_build(write, command, message):
     with pytest.raises(ConfigurationError) as raised:
         load_manifest(source)
     assert raised.value.message.endswith(message)
-    assert raised.value.hint == f"Build it first: cd {source.parent} && cargo build --release"
+    assert raised.value.hint == f"Build it first: gguf-conformance build {source.parent}"
     assert load_manifest(source, check_command=False).name == "a"
 
 

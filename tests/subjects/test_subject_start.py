@@ -15,7 +15,7 @@ def test_hello_error_names_subject_command_answer_and_stderr(make):
     assert "subject made: no hello: the process ended (exit 1) before it answered" in told
     assert "subject.py" in told
     assert "libggml.so.0: cannot open shared object file" in told
-    assert "cargo build --release" in told
+    assert "gguf-conformance build " in told
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_malformed_hellos(make, answer, told):
 
 def test_a_program_that_is_not_built_is_told_before_it_is_started(make):
     manifest = make("", command='["{python}", "{dir}/dist/main.py"]', keys="build: [make dist]", check_command=False)
-    with pytest.raises(ConfigurationError, match=r"dist/main.py does not exist\n  Build it first: cd .* && make dist"):
+    with pytest.raises(ConfigurationError, match=r"dist/main.py does not exist\n  Build it first: gguf-conformance build .*"):
         asked(manifest)
 
 

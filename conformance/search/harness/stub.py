@@ -128,7 +128,13 @@ def golden_file() -> bytes:
 
 def _manifest(name: str, divergences: Path | None = None) -> Manifest:
     return Manifest(
-        name=name, language="python", command=("none",), folder=Path(), source=Path("adapter.yaml"), divergences=divergences
+        name=name,
+        language="python",
+        command=("none",),
+        folder=Path(),
+        source=Path("adapter.yaml"),
+        built=Path(),
+        divergences=divergences,
     )
 
 

@@ -15,17 +15,15 @@ import os
 import platform
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable
 from importlib import invalidate_caches
 from importlib.util import find_spec
 from pathlib import Path
 
 from conformance.errors import AuthorityMissingError, ConfigurationError, GgufConformanceError
+from conformance.logged import TAIL_LINES, Say, last_lines, run_logged
 from conformance.places import cache_root
 from conformance.subjects.authorities import LLAMA_CPP_PYTHON
 from conformance.subjects.authorities.identify import identify, native_units
@@ -37,11 +35,6 @@ WHEELS_VARIABLE = "GGUF_CONFORMANCE_WHEELS"
 # Variables by which a user's shell could change the build behind the folder's name.
 _OTHER_FLAGS = ("CFLAGS", "CXXFLAGS", "CPPFLAGS", "CMAKE_ARGS", "SKBUILD_CMAKE_ARGS", "SKBUILD_CMAKE_DEFINE")
 _STEP = re.compile(rb"\[\d+/\d+\]")
-PROGRESS_SECONDS = 10.0
-POLL_SECONDS = 0.2
-TAIL_LINES = 15
-
-Say = Callable[[str], None]
 
 
 def wheels_root() -> Path:
@@ -156,40 +149,14 @@ def _say(line: str) -> None:
 
 def _compile(workshop: Path, log: Path, say: Say) -> int:
     """Run pip, and give its exit status; on any exception what it started ends with it."""
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            _wheel_command(workshop), stdout=output, stderr=output, env=_environment(), start_new_session=True
-        )
-    try:
-        _wait(process, log, say)
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-    return process.returncode
+    log.unlink(missing_ok=True)
+    return run_logged(_wheel_command(workshop), log, say, step=_step, env=_environment())
 
 
-def _wait(process: subprocess.Popen[bytes], log: Path, say: Say) -> None:
-    start = time.monotonic()
-    due = PROGRESS_SECONDS
-    while process.poll() is None:
-        time.sleep(POLL_SECONDS)
-        elapsed = time.monotonic() - start
-        if elapsed >= due:
-            due += PROGRESS_SECONDS
-            say(f"  {elapsed:4.0f} s  {_step(log)}")
-
-
-def _step(log: Path) -> str:
+def _step(end: bytes) -> str:
     """Give the compiler's last step, ``[57/193]``, from the end of the log."""
-    steps = _STEP.findall(_end(log))
+    steps = _STEP.findall(end)
     return steps[-1].decode() if steps else "preparing"
-
-
-def _end(log: Path) -> bytes:
-    with log.open("rb") as file:
-        file.seek(max(0, log.stat().st_size - 100_000))
-        return file.read()
 
 
 def _pip(command: str) -> list[str]:
@@ -224,9 +191,8 @@ def _require_tools() -> None:
 
 
 def _failed(status: int, log: Path) -> ConfigurationError:
-    tail = _end(log).decode("utf-8", "replace").strip().splitlines()[-TAIL_LINES:]
-    end = "\n  ".join(["the log ends:", *tail])
-    return ConfigurationError(f"building llama-cpp-python {LLAMA_CPP_PYTHON} failed (pip: exit {status})", where=str(log), hint=end)
+    what = f"building llama-cpp-python {LLAMA_CPP_PYTHON} failed (pip: exit {status})"
+    return ConfigurationError(what, where=str(log), hint=last_lines(log))
 
 
 if __name__ == "__main__":

@@ -65,7 +65,8 @@ class _Ended(OneShot):
 
 def _once(line: bytes, folder: Path) -> None:
     """Let a one-shot subject print the line, and exit with 0 or with 1."""
-    manifest = Manifest(name="once", language="sh", command=("none",), folder=folder, source=folder / "adapter.yaml", one_shot=True)
+    source = folder / "adapter.yaml"
+    manifest = Manifest(name="once", language="sh", command=("none",), folder=folder, source=source, built=folder, one_shot=True)
     for how in ("exit 0", "exit 1"):
         for schema in (None, _CHECK):
             subject = _Ended(manifest, how, line, schema)
