@@ -10,7 +10,9 @@ from conformance.cases.model import AUTHORITIES, Expect
 from conformance.outcomes import REJECT_CLASSES
 from conformance.subjects.protocol import OPS
 
-Kind = Literal["accept", "reject", "either", "near", "observe", "unsupported", "crash", "timeout", "memory", "error", "fault"]
+Kind = Literal[
+    "accept", "reject", "either", "near", "refuse", "observe", "unsupported", "crash", "timeout", "memory", "error", "fault"
+]
 # Forms of one word; `reject` always names its class, `fault` what is done wrongly.
 WORDS: tuple[str, ...] = tuple(kind for kind in get_args(Kind) if kind not in ("reject", "fault"))
 DETAILED = ("reject", "crash", "fault")

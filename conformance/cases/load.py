@@ -12,13 +12,14 @@ from conformance.cases.family import FAMILY_KEYS, Member, unfold
 from conformance.cases.float_recipe import parse_float_rows
 from conformance.cases.inputs import INPUT_KEYS, parse_input
 from conformance.cases.located import read_yaml
-from conformance.cases.model import Before, BlocksInput, Case, DotInput, FileInput, Input, Limits, ModelInput, RowsInput
+from conformance.cases.model import Before, BlocksInput, Case, DotInput, FileInput, Input, Limits, ModelInput, Put, RowsInput
+from conformance.cases.putting import parse_put
 from conformance.errors import ConfigurationError
 from conformance.ggml_types import BY_ID
 
 SUITE_KEYS = ("suite", "spec", "note", "defaults", "cases")
 DEFAULT_KEYS = ("ask", "expect", "limits", "covers")
-CASE_KEYS = (*INPUT_KEYS, *FAMILY_KEYS, "ask", "expect", "spec", "note", "covers", "limits", "nan", "requantize", "before")
+CASE_KEYS = (*INPUT_KEYS, *FAMILY_KEYS, "ask", "expect", "spec", "note", "covers", "limits", "nan", "requantize", "before", "put")
 # Recorded answers live below the cases and are none.
 GOLDEN = "golden"
 
@@ -137,6 +138,7 @@ def _case(suite: _Suite, member: Member) -> Case:
         requantize=requantize,
         nan_payload="nan" in parts and parts["nan"].choice(("payload",)) == "payload",
         before=tuple(_before(item) for item in parts["before"].sequence()) if "before" in parts else (),
+        put=parse_put(parts["put"], source, ask) if "put" in parts else Put(),
     )
 
 

@@ -16,12 +16,15 @@ class Expect(msgspec.Struct, frozen=True):
 
     ``kind``: "accept", "reject" (``detail`` the reject class), "either" (accept or reject, value compared if both accept),
     "near" (of a variant: as far from the authority's answer to the op itself as another order of additions explains),
+    "refuse" (it does not accept: reject of any class, or error),
     "observe" (recorded, not judged), "unsupported" (the authority declares the op but not this), and, of authorities
     only, "crash" (``detail`` the signal, may be empty), "timeout", "memory", "error", and "fault" (it does ``detail``,
     "accept" or "reject", and is wrong: its answer is recorded, and a subject may accept or refuse).
     """
 
-    kind: Literal["accept", "reject", "either", "near", "observe", "unsupported", "crash", "timeout", "memory", "error", "fault"]
+    kind: Literal[
+        "accept", "reject", "either", "near", "refuse", "observe", "unsupported", "crash", "timeout", "memory", "error", "fault"
+    ]
     detail: str = ""
 
 
@@ -90,13 +93,31 @@ class Before(msgspec.Struct, frozen=True):
     ask: tuple[str, ...]
 
 
+class Put(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """In what way a case's requests reach a process; the default is the plain way.
+
+    ``folder``: below which folder, of that name, all files of the case lie; ``length``: the bytes of that folder's path instead.
+    ``input``: "missing" or "folder" where a file to read is due. ``fields``: the JSON of an object whose fields each request has
+    besides. ``over``: how many bytes the output file has before the request. ``times``: how often each request is put, one after
+    the other; ``ahead``: how often at once, before the first answer is read.
+    """
+
+    folder: str = ""
+    length: int = 0
+    input: str = ""
+    fields: str = ""
+    over: int = 0
+    times: int = 1
+    ahead: int = 1
+
+
 class Case(msgspec.Struct, frozen=True, kw_only=True):
     """One case. ``id`` is ``folder/file/key``; ``source`` and ``line`` say where it is declared.
 
     ``ask`` lists ops in order, variants as ``dot:simd``. ``expect[authority][op]`` is the non-empty tuple of admissible answers.
     ``covers`` are labels of the rules and reports that the case stands for (``C17``, ``B01``), defined in docs/. ``requantize``
     names types that a file's dequantized values are quantized to, where a row is a whole number of their blocks. ``before`` is put
-    to the same process first: what it is asked then must not change what it answers.
+    to the same process first: what it is asked then must not change what it answers. ``put`` says how the requests come.
     """
 
     id: str
@@ -112,6 +133,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     requantize: tuple[str, ...] = ()
     nan_payload: bool = False
     before: tuple[Before, ...] = ()
+    put: Put = Put()
 
     @property
     def suite(self) -> str:

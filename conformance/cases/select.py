@@ -5,12 +5,26 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Protocol, TypeVar
 
-from conformance.cases.model import Case
 from conformance.errors import UsageError
 
+# The folder of the cases about the protocol.
+PLUMBING = "protocol"
 
-def select(cases: Sequence[Case], patterns: Iterable[str]) -> list[Case]:
+
+class _HasId(Protocol):
+    """A case, or anything that stands for one and bears its id."""
+
+    @property
+    def id(self) -> str: ...
+
+
+_C = TypeVar("_C", bound=_HasId)
+
+
+def select(cases: Sequence[_C], patterns: Iterable[str]) -> list[_C]:
     """Give the cases that ``patterns`` choose, in their order; all of them where there is no pattern.
 
     ``*`` and ``?`` stay within one part of an id, ``**`` goes through any number of parts. A pattern that fits a folder
@@ -28,11 +42,17 @@ def select(cases: Sequence[Case], patterns: Iterable[str]) -> list[Case]:
     return [case for case in cases if case.id in chosen]
 
 
+def is_plumbing(case_id: str) -> bool:
+    """Tell whether a case is about the protocol alone: it asks what an adapter does, not what its library thinks of GGUF."""
+    return case_id.startswith(f"{PLUMBING}/")
+
+
 def matches(pattern: str, case_id: str) -> bool:
     """Tell whether ``pattern`` fits an id, whole or up to one of its parts."""
     return _fits(pattern).fullmatch(case_id) is not None
 
 
+@cache
 def _fits(pattern: str) -> re.Pattern[str]:
     return re.compile(_regex(pattern.rstrip("/")) + r"(/.*)?")
 

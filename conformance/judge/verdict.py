@@ -54,6 +54,7 @@ _OUTCOMES = {
     "accept": Ok,
     "near": Ok,
     "either": Ok | Reject,
+    "refuse": Reject | Error,
     "timeout": Timeout,
     "memory": Memory,
     "error": Error,
@@ -102,12 +103,13 @@ class Bench(NamedTuple):
 
 def judge_subject(op: str, type_name: str, bench: Bench, given: Given, shape: Shape | None) -> StepVerdict:
     """Hold a subject to its profile's authority: to the answer where there is one, else to what the case declares."""
-    failed = failure(op, type_name, bench.profile, given.outcome)
+    kinds = {expect.kind for expect in bench.expects}
+    refused = "refuse" in kinds and isinstance(given.outcome, Reject | Error)
+    failed = None if refused else failure(op, type_name, bench.profile, given.outcome)
     if failed:
         return StepVerdict([failed], same=False)
-    kinds = {expect.kind for expect in bench.expects}
     # Sums that have to be near the authority's are compared by whoever has what was multiplied.
-    if "observe" in kinds or kinds & _NO_ANSWER or ("near" in kinds and isinstance(given.outcome, Ok)):
+    if refused or "observe" in kinds or kinds & _NO_ANSWER or ("near" in kinds and isinstance(given.outcome, Ok)):
         return StepVerdict([])
     if "either" in kinds:
         return _judge_free(op, type_name, bench, given, shape)

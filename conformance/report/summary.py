@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from conformance.cases.select import PLUMBING, is_plumbing
 from conformance.errors import EXIT_AUTHORITY_MISSING, EXIT_DIVERGENCE, EXIT_HARNESS, EXIT_OK, ConfigurationError
 from conformance.interrupts import EXIT_INTERRUPTED
 from conformance.judge.divergence import Divergence
@@ -25,7 +26,7 @@ from conformance.report.events import (
     RunFinished,
     RunStarted,
 )
-from conformance.report.text import number, one_line
+from conformance.report.text import number, one_line, plural
 
 EXIT_MEANINGS = {
     EXIT_OK: "all as expected",
@@ -188,7 +189,7 @@ class RunSummary:
         for (_, name), tally in self.tallies.items():
             if name == who:
                 total.add(tally)
-        total.verdicts["stale"] += sum(problem.kind == "stale" and problem.subject == who for problem in self.problems)
+        total.verdicts["stale"] += sum(not problem.is_broken and problem.subject == who for problem in self.problems)
         return total
 
     @property
@@ -200,6 +201,17 @@ class RunSummary:
     def failures(self) -> list[Failure]:
         """All divergences of the results that failed, in the order in which they came."""
         return [failure for result in self.failed for failure in failures_of(result)]
+
+    @property
+    def plumbing(self) -> list[str]:
+        """What to mend first: for each subject that fails cases about the protocol, a sentence."""
+        broken = Counter(one.who for one in self.failed if one.role == "subject" and is_plumbing(one.case))
+        asked = Counter(who for case, who in self.results if is_plumbing(case))
+        return [
+            f"{one_line(who)} fails {number(count)} of {plural(asked[who], 'case')} about the protocol ({PLUMBING}/**): "
+            "mend these first, what else differs may follow from them"
+            for who, count in broken.items()
+        ]
 
     @property
     def warning(self) -> str:

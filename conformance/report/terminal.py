@@ -210,10 +210,10 @@ def _by_reason(title: str, reasons: Mapping[tuple[str, str], list[str]], width: 
 
 def _problems(problems: list[KnownProblem]) -> Iterator[Text]:
     for problem in problems:
-        says = "no longer happens" if problem.kind == "stale" else "matches no case"
         yield Text()
         yield Text.assemble(
-            (f"known divergence {problem.kind}", _BAD), f" · {one_line(problem.subject)} · {one_line(problem.pattern)} {says}"
+            (f"known divergence {problem.kind}", _BAD),
+            f" · {one_line(problem.subject)} · {one_line(problem.pattern)} {problem.says}",
         )
         yield Text.assemble("   ", (f"{'signature':<{_LABEL}}", _CALM), one_line(problem.signature))
         yield Text.assemble("   ", (f"{'mend':<{_LABEL}}", _CALM), one_line(problem.file))
@@ -229,6 +229,7 @@ def _closing(summary: RunSummary, reports: Path | None) -> Iterator[Text]:
         yield Text(f"{one_line(who)} answers the same as {one_line(authority)} {_times(steps)}", style=_CALM)
     for who, total in summary.totals:
         yield _total(who, total)
+    yield from (Text(line, style=_BAD) for line in summary.plumbing)
     took = f" · {seconds(summary.finished.seconds)}" if summary.finished else ""
     style = _GOOD if summary.exit_code == 0 else _BAD
     yield Text.assemble((f"exit {summary.exit_code}: {summary.exit_meaning}", style), took)

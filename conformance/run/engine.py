@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from conformance import __version__
 from conformance.cases.model import Case, FileInput, ModelInput
+from conformance.cases.select import is_plumbing
 from conformance.errors import EXIT_DIVERGENCE, EXIT_HARNESS, EXIT_OK, ConfigurationError, GgufConformanceError
 from conformance.interrupts import EXIT_INTERRUPTED, Interrupted, signals_to
 from conformance.judge.golden import GoldenStore
@@ -123,9 +124,16 @@ def _participants(plan: RunPlan, running: tuple[Participant, ...]) -> tuple[Part
     return running if plan.live else (*running, *golden_participants(plan.store, {case.suite for case in plan.cases}))
 
 
-def longest_first(cases: Sequence[Case]) -> deque[Case]:
-    """Order cases so that the large files come first: a long one at the end would leave the other lanes idle."""
-    return deque(sorted(cases, key=lambda case: -case.input.size if isinstance(case.input, ModelInput) else 0))
+def in_order(cases: Sequence[Case]) -> deque[Case]:
+    """Order cases: plumbing first, since what else an adapter gets wrong may follow from it, then the large files.
+
+    A long one at the end would leave the other lanes idle.
+    """
+    return deque(sorted(cases, key=_place))
+
+
+def _place(case: Case) -> tuple[bool, int]:
+    return not is_plumbing(case.id), -case.input.size if isinstance(case.input, ModelInput) else 0
 
 
 class _Run:
@@ -144,7 +152,7 @@ class _Run:
         failure: GgufConformanceError | None = None
         ended = ""
         try:
-            for result in self.crew.work(longest_first(self.plan.cases)):
+            for result in self.crew.work(in_order(self.plan.cases)):
                 self._take(result)
         except Interrupted:
             ended = INTERRUPTED
@@ -198,7 +206,7 @@ class _Run:
             for problem in known_problems(manifest, self.ledgers[manifest.name], self.plan.all_ids)
         ]
         for problem in problems:
-            self.verdicts.setdefault(problem.subject, Counter())["stale"] += problem.kind == "stale"
+            self.verdicts.setdefault(problem.subject, Counter())["stale"] += not problem.is_broken
             self.sink(problem)
         return problems
 
@@ -207,7 +215,7 @@ class _Run:
             return failure.exit_code
         if ended == INTERRUPTED:
             return EXIT_INTERRUPTED
-        if ended or any(problem.kind == "unmatched" for problem in problems) or self._errors():
+        if ended or any(problem.is_broken for problem in problems) or self._errors():
             return EXIT_HARNESS
         failed = any(FAILING & {name for name, count in counter.items() if count} for counter in self.verdicts.values())
         return EXIT_DIVERGENCE if failed else EXIT_OK

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from conformance.cases.model import Case, Expect
+from conformance.cases.model import Case, Expect, Put
 from conformance.errors import ConfigurationError
 from conformance.judge.golden import GoldenAnswer, GoldenStore, record_answer
 from conformance.judge.measure import Given, Measure, differences
@@ -22,7 +22,7 @@ from conformance.judge.verdict import Bench, StepVerdict, is_determined, judge_a
 from conformance.outcomes import Ok, Outcome
 from conformance.report.events import CaseResult
 from conformance.run.participants import Member, Reply, golden_measure
-from conformance.run.prepare import Locate, Prepared, prepare
+from conformance.run.prepare import Locate, Prepared, place_below, prepare, spoil_input
 from conformance.run.result import Tally
 from conformance.run.scratch import writing_to
 from conformance.run.steps import Step, block_steps, file_steps, multiplied, step_op
@@ -96,7 +96,8 @@ class Execution:
         self.case = case
         self.members = members
         self.setting = setting
-        self.folder = Path(tempfile.mkdtemp(prefix="case-", dir=setting.work))
+        self.scratch = Path(tempfile.mkdtemp(prefix="case-", dir=setting.work))
+        self.folder = place_below(self.scratch, case.put)
         self.tallies = {member.name: Tally(case, member.name, authority=member.is_authority) for member in members}
         self.recorded: dict[str, dict[str, GoldenAnswer]] = {}
         self.directory: Header | None = None
@@ -113,7 +114,7 @@ class Execution:
         return self
 
     def __exit__(self, *_: object) -> None:
-        shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.rmtree(self.scratch, ignore_errors=True)
 
     def prepare(self) -> None:
         """Make, or fetch, the input, and what is put before it. Raises ConfigurationError."""
@@ -121,8 +122,10 @@ class Execution:
         for number, before in enumerate(self.case.before):
             folder = self.folder / f"before-{number}"
             folder.mkdir()
-            case = msgspec.structs.replace(self.case, input=before.input, ask=before.ask, before=())
+            case = msgspec.structs.replace(self.case, input=before.input, ask=before.ask, before=(), put=Put())
             self.before.append((case, prepare(case, folder, self.setting.locate)))
+        if self.case.put.input and self.prepared.path is not None:
+            spoil_input(self.prepared.path, self.case.put.input)
 
     def refused(self, problem: ConfigurationError) -> list[CaseResult]:
         """Give the verdicts on a case without an input."""
@@ -135,7 +138,8 @@ class Execution:
             self._put_before(case, prepared)
         fitting: set[str] = set()
         for step in self._steps():
-            self._run_step(step)
+            for _ in range(self.case.put.times):
+                self._run_step(step)
             if step.op == "quantize":
                 fitting.add(step.kind_name)
         for name in self.case.requantize:
@@ -173,8 +177,10 @@ class Execution:
         return self.setting.profile or member.manifest.profile
 
     def _run_step(self, step: Step) -> None:
-        replies: dict[str, Reply] = {}
+        replies: dict[str, list[Reply]] = {}
         for member in self._authorities_first():
+            if self.case.put.times > 1 and self.tallies[member.name].divergences:
+                continue  # once is enough
             judge = member.name if member.is_authority else self._profile(member)
             if not member.does(step):
                 kind = f"{step.asked} is not claimed"
@@ -193,16 +199,17 @@ class Execution:
         self._note_directory(step, measures)
         for member in self.members:
             if member.name in replies:
-                self._judge(member, step, replies[member.name], measures)
+                self._judge_all(member, step, replies[member.name], measures)
 
     def _authorities_first(self) -> list[Member]:
         return sorted(self.members, key=lambda member: not member.is_authority)
 
-    def _ask(self, member: Member, step: Step) -> Reply:
-        reply = member.ask(step, self.case, self.prepared.path, self._source(member, step), self.folder)
-        if member.is_authority and reply.output_path is not None and self._is_taken_in(step):
-            self.outputs[step.name, member.name] = reply.output_path
-        return reply
+    def _ask(self, member: Member, step: Step) -> list[Reply]:
+        replies = member.ask(step, self.case, self.prepared.path, self._source(member, step), self.folder)
+        first = replies[0].output_path
+        if member.is_authority and first is not None and self._is_taken_in(step):
+            self.outputs[step.name, member.name] = first
+        return replies
 
     def _is_taken_in(self, step: Step) -> bool:
         return step.op == ("dequantize" if self.case.requantize else "quantize")
@@ -217,15 +224,15 @@ class Execution:
         sources = (self.outputs.get((step.after, name)) for name in (*LEADERS, member.name))
         return next((source for source in sources if source is not None), None)
 
-    def _measures(self, step: Step, replies: dict[str, Reply]) -> dict[str, Measure]:
+    def _measures(self, step: Step, replies: dict[str, list[Reply]]) -> dict[str, Measure]:
         """Give the authorities' answers, live or recorded."""
         if not self.setting.live:
             recorded = ((name, golden_measure(self.setting.store, self.case, name, step.name)) for name in LEADERS)
             return {name: measure for name, measure in recorded if measure is not None}
         return {
-            member.name: Measure(member.name, replies[member.name].outcome, member.view(step.op), replies[member.name].output)
+            member.name: Measure(member.name, first.outcome, member.view(step.op), first.output)
             for member in self.members
-            if member.is_authority and member.name in replies
+            if member.is_authority and member.name in replies and (first := replies[member.name][0])
         }
 
     def _note_directory(self, step: Step, measures: dict[str, Measure]) -> None:
@@ -256,6 +263,13 @@ class Execution:
             blocks=self._source(member, step) if member and step.op == "dequantize" else None,
             subject=member.name if member else "",
         )
+
+    def _judge_all(self, member: Member, step: Step, replies: list[Reply], measures: dict[str, Measure]) -> None:
+        """Judge each answer to a request that was put several times at once, up to the first that is wrong."""
+        for reply in replies:
+            self._judge(member, step, reply, measures)
+            if self.tallies[member.name].divergences:
+                return
 
     def _judge(self, member: Member, step: Step, reply: Reply, measures: dict[str, Measure]) -> None:
         given = Given(reply.outcome, member.view(step.op), reply.output)

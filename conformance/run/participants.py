@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
+import msgspec
+
 from conformance.cases.model import Case
 from conformance.judge.golden import GoldenStore
 from conformance.judge.headers import limits
@@ -13,12 +15,13 @@ from conformance.judge.measure import Measure
 from conformance.judge.output import Bytes, Kept, kept_bytes
 from conformance.outcomes import Ok, Outcome, Protocol
 from conformance.report.events import Participant
+from conformance.run.extended import extended
 from conformance.run.outputs import take_output
 from conformance.run.scratch import require_room
 from conformance.run.steps import Step, request
 from conformance.subjects.manifest import Manifest
-from conformance.subjects.process import Subject
-from conformance.subjects.protocol import Identity, View
+from conformance.subjects.process import Answer, Subject
+from conformance.subjects.protocol import Identity, Request, View
 
 
 class Reply(NamedTuple):
@@ -56,18 +59,39 @@ class Member:
             return declared is not None
         return step.type_name in declared
 
-    def ask(self, step: Step, case: Case, path: Path | None, source: Path | None, folder: Path) -> Reply:
-        """Put the step's request to the process; an answer without its output is a breach of the protocol."""
-        out = folder / f"{quote(self.name, safe='')}-{step.op}.out"
+    def ask(self, step: Step, case: Case, path: Path | None, source: Path | None, folder: Path) -> list[Reply]:
+        """Put the step's request to the process, as often at once as the case says; an answer without its output is a breach.
+
+        The replies are fewer than the requests where one of them broke the process: it is the last.
+        """
+        outs = [self._out(step, case, folder, number) for number in range(case.put.ahead)]
+        require_room(folder, (step.due_bytes or 0) * len(outs))
+        messages = [self._message(case, request(step, path, source, out)) for out in outs]
+        limits = case.limits
+        if len(messages) == 1:
+            answers = [self.subject.ask(messages[0], time=limits.time, memory=limits.memory)]
+        else:
+            self.subject.pose(messages)
+            answers = self.subject.collect(time=limits.time, memory=limits.memory)
+        return [self._reply(step, answer, out) for answer, out in zip(answers, outs, strict=False)]
+
+    def _out(self, step: Step, case: Case, folder: Path, number: int) -> Path:
+        """Give the place of an output: nothing stands there, or as much as the case says."""
+        out = folder / f"{quote(self.name, safe='')}-{step.op}{f'-{number}' if number else ''}.out"
         out.unlink(missing_ok=True)
-        wanted = step.due_bytes
-        require_room(folder, wanted or 0)
-        message = request(step, path, source, out)
-        answer = self.subject.ask(message, time=case.limits.time, memory=case.limits.memory)
+        if case.put.over and step.has_output:
+            out.write_bytes(b"\xff" * case.put.over)
+        return out
+
+    def _message(self, case: Case, message: Request) -> Request:
+        return extended(message, msgspec.json.decode(case.put.fields)) if case.put.fields else message
+
+    def _reply(self, step: Step, answer: Answer, out: Path) -> Reply:
+        """Take in an answer, and what it wrote."""
         outcome: Outcome = answer.outcome
         if not (isinstance(outcome, Ok) and step.has_output):
             return Reply(outcome, seconds=answer.elapsed, stderr=answer.stderr_tail)
-        output = take_output(out, wanted)
+        output = take_output(out, step.due_bytes)
         if isinstance(output, Protocol):
             return Reply(output, seconds=answer.elapsed, stderr=answer.stderr_tail)
         return Reply(outcome, output, out, answer.elapsed, answer.stderr_tail)

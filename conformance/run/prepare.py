@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +12,7 @@ import numpy.typing as npt
 
 from conformance.cases.build import build
 from conformance.cases.fieldmap import FieldMap
-from conformance.cases.model import BlocksInput, Case, DotInput, FileInput, ModelInput, RowsInput
+from conformance.cases.model import BlocksInput, Case, DotInput, FileInput, ModelInput, Put, RowsInput
 from conformance.cases.rows import block_rows, float_rows, row_names
 from conformance.run.description import Described, describe_file
 
@@ -75,6 +76,26 @@ def prepare(case: Case, folder: Path, locate: Locate) -> Prepared:
             saved = _save_x(folder, x, name, (len(blocks), cols))
             source = _save(folder / "weights.bin", blocks)
             return Prepared(numbers=NumbersInput(name, len(blocks), cols, None, source, *saved))
+
+
+def place_below(scratch: Path, put: Put) -> Path:
+    """Make the folder for the files of a case whose requests are put so, below (or, without its word, at) ``scratch``.
+
+    Raises OSError.
+    """
+    lacking = put.length - len(os.fsencode(scratch))
+    # Names of 200 letters and a slash; the last one takes what is left, and is at least one letter.
+    deep = "/".join("x" * min(200, lacking - start - 1) for start in range(0, lacking - 1, 201))
+    folder = scratch / (put.folder or deep)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def spoil_input(path: Path, word: str) -> None:
+    """Take the file away (``missing``), or put a folder in its place (``folder``)."""
+    path.unlink()
+    if word == "folder":
+        path.mkdir()
 
 
 def _described(case: Case, path: Path, folder: Path) -> Described | None:

@@ -256,10 +256,12 @@ def patched(case: Case) -> Iterable[str]:
 
 
 def recipe_text(case: Case) -> str:
-    """Give the case's input as YAML, as a person would write it, and what is put before it."""
+    """Give the case's input as YAML, as a person would write it, what is put before it, and in what way."""
     document = _recipe(case.input)
     if case.before:
         document["before"] = [_recipe(before.input) | {"ask": list(before.ask)} for before in case.before]
+    if put := msgspec.to_builtins(case.put):
+        document["put"] = put
     text = to_yaml(document)
     return text if len(text) <= 4000 else text[:4000] + "…\n"
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import msgspec
 
 from conformance.outcomes import Crash, Outcome, Protocol, Unsupported
-from conformance.subjects.answers import as_outcome, excerpt, read_identity, read_ok, read_reject
+from conformance.subjects.answers import HEADER_OPS, as_outcome, excerpt, read_identity, read_ok, read_reject
 from conformance.subjects.child import Child
 from conformance.subjects.manifest import Manifest
 from conformance.subjects.protocol import HeaderRequest, Identity, LoadRequest, Rejected, Request
@@ -52,9 +52,9 @@ class OneShot:
     def exchange(self, request: Request, bounds: Bounds) -> Answer:
         """Run the subject for one file and give what came of it."""
         op = op_of(request)
-        if not isinstance(request, HeaderRequest | LoadRequest):
+        if op not in HEADER_OPS:
             return Answer(Unsupported(f"a one-shot subject does header and load, not {op}"))
-        run = self._run([op, request.path], bounds)
+        run = self._run([op, cast("HeaderRequest | LoadRequest", request).path], bounds)
         outcome = run.broken or self._unanswered(run, op) or as_outcome(read_ok(run.output, op, run.output))
         return Answer(outcome, run.stderr_tail, run.elapsed, run.resident_peak)
 

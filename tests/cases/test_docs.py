@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cases import expect, inputs, load, recipe
+from conformance.cases import expect, inputs, load, putting, recipe
 from conformance.cases.build import build
 from conformance.cases.float_recipe import SIGNIFICANDS
 from conformance.cases.load import load_suites
@@ -20,7 +20,7 @@ SUITES = [example for example in EXAMPLES if example.startswith("suite: ")]
 
 
 def test_every_example_is_a_suite_or_a_file() -> None:
-    assert len(SUITES) == 10
+    assert len(SUITES) == 11
     assert [example.splitlines()[0] for example in EXAMPLES if example not in SUITES] == ["# build"]
 
 
@@ -54,6 +54,8 @@ def test_the_example_file_can_be_built(tmp_path: Path) -> None:
     [
         load.SUITE_KEYS,
         load.CASE_KEYS,
+        putting.PUT_KEYS,
+        putting.INPUTS,
         inputs.FORMS,
         recipe.FILE_KEYS,
         [form for form in recipe.VALUE_FORMS if form not in recipe.WIDTHS],
