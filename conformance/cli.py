@@ -143,10 +143,12 @@ _json = click.option("--json", "as_json", is_flag=True, help="For a machine.")
 )
 @click.option("--no-report", is_flag=True, help="Write no reports, only the terminal's.")
 @click.option("--validate", is_flag=True, help="Check each message against the protocol's JSON Schema.")
+@click.option("--update-known", "update", is_flag=True,
+              help="Write what a live run shows into each subject's divergences.yaml, for you to explain.")  # fmt: skip
 @_by_type
 @_color
 @_one_screen
-def run(folder: Path | None, no_report: bool, by_type: bool, color: str, **options: Any) -> int:
+def run(folder: Path | None, no_report: bool, by_type: bool, update: bool, color: str, **options: Any) -> int:
     """Run cases against subjects and judge the answers.
 
     \b
@@ -154,6 +156,7 @@ def run(folder: Path | None, no_report: bool, by_type: bool, color: str, **optio
       gguf-conformance run --subject impl --oracle live
       gguf-conformance run -S impl -s 'blocks/q8_0/**' --no-report
       gguf-conformance run -S ./my-adapter --profile gguf-py --report out
+      gguf-conformance run -S ./my-adapter --oracle live --update-known
     """
     from conformance.commands import run_command
     from conformance.run.setup import Options
@@ -162,7 +165,7 @@ def run(folder: Path | None, no_report: bool, by_type: bool, color: str, **optio
     target = None if no_report else folder or _default_folder()
     options["subjects"] = tuple(options["subjects"])
     options["select"] = tuple(options["select"])
-    return run_command(Options(**options), target, color, by_type=by_type, fresh=folder is None)
+    return run_command(Options(**options), target, color, by_type=by_type, fresh=folder is None, update=update)
 
 
 def _expect_subjects() -> None:

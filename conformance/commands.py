@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import cast
@@ -14,26 +14,33 @@ from rich.console import Console
 from rich.markdown import Markdown
 
 from conformance.cases.model import Case, ModelInput
-from conformance.errors import EXIT_DIVERGENCE, EXIT_OK
+from conformance.errors import EXIT_DIVERGENCE, EXIT_OK, UsageError
 from conformance.judge.golden import GoldenStore
 from conformance.report.console import Color, make_console
-from conformance.report.events import Event, EventLog
+from conformance.report.events import CaseResult, Event, EventLog
 from conformance.report.terminal import TerminalView
 from conformance.report.write import fresh_folder, prepare_folder, write_reports
-from conformance.run.engine import run
-from conformance.run.setup import Options, live_authorities, load_cases, locator, make_plan
+from conformance.run.engine import RunPlan, run
+from conformance.run.setup import Options, choose_oracle, live_authorities, load_cases, locator, make_plan
+from conformance.run.update_known import Corpus, collector, update_known
 
 # Seconds that a step may take before it tells how far it is.
 _PATIENCE = 2
 
 
-def run_command(options: Options, folder: Path | None, color: str, *, by_type: bool = False, fresh: bool = False) -> int:
+def run_command(
+    options: Options, folder: Path | None, color: str, *, by_type: bool = False, fresh: bool = False, update: bool = False
+) -> int:
     """Run, show the result on the terminal and write reports to ``folder`` if there is one; gives the exit code.
 
     A ``fresh`` folder is this run's alone: where it is there already, another one beside it is made.
-    Reports are written of a run that ends early too; one that could not begin leaves none.
+    Reports are written of a run that ends early too; one that could not begin leaves none. With ``update`` a run that came to its
+    end brings the subjects' known divergences to what it showed.
     """
+    if update and choose_oracle(options.oracle) != "live":
+        raise UsageError("known divergences are updated by a live run", hint="add --oracle live; recorded answers show less")
     plan = make_plan(options, _say)
+    found, take = collector(manifest.name for manifest in plan.subjects)
     if folder is not None and fresh:
         folder = fresh_folder(folder)
     began = False
@@ -46,6 +53,7 @@ def run_command(options: Options, folder: Path | None, color: str, *, by_type: b
             if log is not None:
                 log.write(event)  # first: what is shown is kept
             began = True
+            take(event)
             view.on_event(event)
 
         try:
@@ -57,7 +65,19 @@ def run_command(options: Options, folder: Path | None, color: str, *, by_type: b
                         write_reports(folder / "events.ndjson", folder)
                 finally:
                     view.finish(by_type=by_type)
+    if update and view.summary.exit_code in (EXIT_OK, EXIT_DIVERGENCE):
+        return _update(plan, found, Corpus(load_cases(options)[1]))
     return view.summary.exit_code
+
+
+def _update(plan: RunPlan, found: Mapping[str, Sequence[CaseResult]], corpus: Corpus) -> int:
+    """Write each subject's known divergences and tell what is left to explain; gives 0."""
+    for manifest in plan.subjects:
+        done = update_known(manifest, found[manifest.name], corpus)
+        gone = f", {done.gone} no longer happen and are gone" if done.gone else ""
+        asked = f"; {done.unexplained} wait for a reason: until then a run fails" if done.unexplained else ""
+        sys.stdout.write(f"{manifest.name}: {len(done.entries)} known divergences in {done.path}{gone}{asked}\n")
+    return EXIT_OK
 
 
 def _say(phase: str, done: int | None = None, total: int | None = None) -> None:

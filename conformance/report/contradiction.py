@@ -61,6 +61,6 @@ def _unequal(who: str, what: str, held: int, said: int) -> Iterator[str]:
 
 def _due_code(found: Found) -> int:
     verdicts = {verdict for counter in found.verdicts.values() for verdict, count in counter.items() if count}
-    if "error" in verdicts or any(problem.kind == "unmatched" for problem in found.problems):
+    if "error" in verdicts or any(problem.is_broken for problem in found.problems):
         return EXIT_HARNESS
     return EXIT_DIVERGENCE if verdicts & FAILING else EXIT_OK

@@ -147,14 +147,24 @@ class CaseResult(msgspec.Struct, frozen=True, tag="result", tag_field="event", o
 
 
 class KnownProblem(msgspec.Struct, frozen=True, tag="known-problem", tag_field="event", kw_only=True):
-    """An entry of a divergences file that no longer holds. ``edit`` is the change to that file that mends it."""
+    """An entry of a divergences file that no longer holds, or gives no reason. ``edit`` is the change that mends it."""
 
     subject: str
-    kind: Literal["stale", "unmatched"]
+    kind: Literal["stale", "unmatched", "unexplained"]
     pattern: str
     signature: str
     file: str
     edit: str
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the file itself is at fault, by which nothing can be judged: all others are counted as stale."""
+        return self.kind == "unmatched"
+
+    @property
+    def says(self) -> str:
+        """What is the matter, to follow the pattern."""
+        return {"stale": "no longer happens", "unmatched": "matches no case", "unexplained": "gives no reason"}[self.kind]
 
 
 class RunFinished(msgspec.Struct, frozen=True, tag="run-finished", tag_field="event", kw_only=True):

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from conformance.judge.divergence import HexLine
 from conformance.report.case_results import CaseResults
-from conformance.report.events import CaseResult, KnownProblem, Participant, RunStarted
+from conformance.report.events import CaseResult, Participant, RunStarted
 from conformance.report.facts import answer_text, fact_lines, facts_of, headline
 from conformance.report.hexdump import hexdump_lines
 from conformance.report.paths import case_path
@@ -122,7 +122,7 @@ def summary_markdown(summary: RunSummary, started: RunStarted) -> str:
             command=lines_of(started.command),
             reasons=[("Known divergences", _by_reason(summary.known)), ("Not asked or not compared", _by_reason(summary.skipped))],
             types=[(table.who, list(table.lines())) for table in type_tables(summary)],
-            problems=[(problem, _says(problem), lines_of(problem.edit)) for problem in summary.problems],
+            problems=[(problem, problem.says, lines_of(problem.edit)) for problem in summary.problems],
         )
     )
 
@@ -134,10 +134,6 @@ def _by_reason(reasons: dict[tuple[str, str], list[str]]) -> list[tuple[str, str
         suites = Counter(map(suite_of, cases))
         rows.append((who, reason, len(cases), ", ".join(f"{suite} ({number(count)})" for suite, count in suites.items())))
     return rows
-
-
-def _says(problem: KnownProblem) -> str:
-    return "no longer happens" if problem.kind == "stale" else "matches no case"
 
 
 def case_markdown(case: CaseResults, started: RunStarted, warning: str, *, full: bool = False) -> str:

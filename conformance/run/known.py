@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 import yaml
@@ -18,58 +18,113 @@ from conformance.judge.signature import DIGEST, Signature, as_digest, satisfied
 from conformance.report.events import CaseResult, KnownProblem
 from conformance.subjects.manifest import Manifest
 
-FIELDS = ("pattern", "signature", "kind", "reason", "link")
+FIELDS = ("pattern", "signature", "kind", "reason", "link", "smallest", "sometimes")
+Kind = Literal["bug", "policy", "limit"]
 
 
-class KnownDivergence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One entry: cases matching ``pattern`` diverge with exactly ``signature``; ``kind`` and ``reason`` say why."""
+class KnownEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One entry as it is written: each case that a ``pattern`` fits shows each ``signature``; ``kind`` and ``reason`` say why.
+
+    ``smallest`` names the case with the smallest input. An entry that holds ``sometimes`` may happen or not.
+    """
+
+    reason: str
+    kind: Kind
+    link: str = ""
+    signature: str | list[str]
+    smallest: str = ""
+    sometimes: bool = False
+    pattern: str | list[str]
+
+    @property
+    def patterns(self) -> list[str]:
+        """The patterns, also where there is one."""
+        return [self.pattern] if isinstance(self.pattern, str) else self.pattern
+
+    @property
+    def signatures(self) -> list[str]:
+        """The signatures, also where there is one."""
+        return [self.signature] if isinstance(self.signature, str) else self.signature
+
+
+class KnownDivergence(msgspec.Struct, frozen=True):
+    """One pattern and one signature of an entry."""
 
     pattern: str
     signature: str
-    kind: Literal["bug", "policy", "limit"]
+    kind: Kind
     reason: str
     link: str = ""
+    sometimes: bool = False
 
 
-class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    divergences: list[KnownDivergence]
+class KnownFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A ``divergences.yaml``."""
+
+    divergences: list[KnownEntry]
 
 
-def load_known(path: Path | None) -> tuple[KnownDivergence, ...]:
+def load_entries(path: Path | None) -> list[KnownEntry]:
     """Read a ``divergences.yaml``; None gives none. Raises ConfigurationError that names the entry at fault."""
     if path is None:
-        return ()
+        return []
     try:
-        return tuple(msgspec.convert(read_yaml(path), _File).divergences)
+        entries = msgspec.convert(read_yaml(path), KnownFile, strict=False).divergences
     except msgspec.ValidationError as problem:
         raise ConfigurationError(
             f"not a list of known divergences: {problem}",
             where=str(path),
             hint=f"each entry of `divergences` has {', '.join(FIELDS)}; kind is bug, policy or limit",
         ) from problem
+    for entry in entries:
+        if entry.smallest and not any(matches(pattern, entry.smallest) for pattern in entry.patterns):
+            raise ConfigurationError(
+                f"the smallest case of an entry is none of its cases: {entry.smallest}",
+                where=str(path),
+                hint=f"its patterns: {', '.join(entry.patterns[:3])}",
+            )
+    return entries
+
+
+def load_known(path: Path | None) -> tuple[KnownDivergence, ...]:
+    """Read a ``divergences.yaml``, each pattern with each signature apart. Raises ConfigurationError as ``load_entries`` does."""
+    return tuple(
+        KnownDivergence(pattern, signature, entry.kind, entry.reason, entry.link, entry.sometimes)
+        for entry in load_entries(path)
+        for pattern in entry.patterns
+        for signature in entry.signatures
+    )
+
+
+class Stale(NamedTuple):
+    """A known divergence that some of its cases, which were run, do not show; ``gone`` if none of them does."""
+
+    known: KnownDivergence
+    cases: list[str]
+    gone: bool
 
 
 class KnownLedger:
-    """The known divergences of one subject during one run: which of them were seen."""
+    """The known divergences of one subject during one run: which of them were seen, and where."""
 
     def __init__(self, entries: Iterable[KnownDivergence]) -> None:
         self.entries = tuple(entries)
-        # The cases that were run, each with the ops of which nothing was compared.
+        self._index = _Index(self.entries)
+        # The cases that were run, each with the ops of which nothing was compared, and the signatures that it showed.
         self._ran: dict[str, tuple[str, ...]] = {}
-        self._seen: set[KnownDivergence] = set()
+        self._shown: dict[str, tuple[str, ...]] = {}
 
     def unmatched(self, ids: Iterable[str]) -> list[KnownDivergence]:
         """Give the entries whose pattern matches none of all cases."""
-        names = list(ids)
-        return [entry for entry in self.entries if not any(matches(entry.pattern, name) for name in names)]
+        matched = {entry for name in ids for entry in self._index.covering(name)}
+        return [entry for entry in self.entries if entry not in matched]
 
     def note(self, result: CaseResult) -> list[KnownDivergence]:
         """Note that a case was run and what it showed; gives the entries that cover it."""
-        here = [entry for entry in self.entries if matches(entry.pattern, result.case)]
-        self._ran[result.case] = result.uncompared
-        shown = [divergence.signature for divergence in result.divergences]
-        self._seen.update(entry for entry in here if any(_still_happens(entry.signature, signature) for signature in shown))
-        return here
+        if result.verdict != "error":  # its input could not be made
+            self._ran[result.case] = result.uncompared
+            self._shown[result.case] = tuple(divergence.signature for divergence in result.divergences)
+        return self._index.covering(result.case)
 
     def apply(self, result: CaseResult) -> CaseResult:
         """Give ``result`` with verdict ``known`` where every divergence is a known one.
@@ -89,25 +144,50 @@ class KnownLedger:
                 _with_reason(divergence, entry) if entry else _with_remark(divergence, result.case, here)
                 for divergence, entry in zip(result.divergences, entries, strict=True)
             ),
-            known=tuple(f"{entry.kind}: {entry.reason}" for entry in met),
+            known=tuple(dict.fromkeys(f"{entry.kind}: {entry.reason}" for entry in met)),
         )
 
-    def stale(self, ids: Iterable[str]) -> list[KnownDivergence]:
-        """Give the entries all of whose cases were run, of all those that there are, and none showed the signature.
+    def stale(self) -> list[Stale]:
+        """Give the entries that a case which was run does not show any more, with these cases.
 
-        A run of some of an entry's cases does not decide: the others may still show it. Nor does a case in which nothing was
-        compared that could show it: a golden run leaves out what has no recorded answer, or no input.
+        A case in which nothing was compared that could show it does not decide: a golden run leaves out what has no recorded
+        answer, or no input.
         """
-        names = list(ids)
-        return [entry for entry in self.entries if entry not in self._seen and self._decided(entry, names)]
+        decided: dict[KnownDivergence, dict[str, bool]] = {}
+        for name in self._ran:
+            for entry in self._index.covering(name):
+                if not entry.sometimes and self.could_show(entry.signature, name):
+                    decided.setdefault(entry, {})[name] = self._shows(entry.signature, name)
+        found = ((entry, cases) for entry in self.entries if (cases := decided.get(entry)) and not all(cases.values()))
+        return [
+            Stale(entry, [name for name, holds in cases.items() if not holds], not any(cases.values())) for entry, cases in found
+        ]
 
-    def _decided(self, entry: KnownDivergence, names: list[str]) -> bool:
-        covered = [name for name in names if matches(entry.pattern, name)]
-        return bool(covered) and all(self._could_show(entry, name) for name in covered)
+    def could_show(self, signature: str, name: str) -> bool:
+        """Tell whether the case was run and so much of it compared that a divergence of this signature would have shown."""
+        parts = Signature.of(signature)
+        return name in self._ran and not (parts.of_values and parts.op in self._ran[name])
 
-    def _could_show(self, entry: KnownDivergence, name: str) -> bool:
-        signature = Signature.of(entry.signature)
-        return name in self._ran and not (signature.of_values and signature.op in self._ran[name])
+    def _shows(self, signature: str, name: str) -> bool:
+        return any(_still_happens(signature, shown) for shown in self._shown[name])
+
+
+class _Index:
+    """Entries by pattern: plain ids are looked up, the few with signs for any text are tried."""
+
+    def __init__(self, entries: Iterable[KnownDivergence]) -> None:
+        self._plain: dict[str, list[KnownDivergence]] = {}
+        self._globs: dict[str, list[KnownDivergence]] = {}
+        for entry in dict.fromkeys(entries):
+            kind = self._globs if set("*?") & set(entry.pattern) else self._plain
+            kind.setdefault(entry.pattern, []).append(entry)
+
+    def covering(self, name: str) -> list[KnownDivergence]:
+        """Give the entries that cover the case ``name``."""
+        parts = name.split("/")
+        above = ("/".join(parts[:depth]) for depth in range(1, len(parts) + 1))
+        plain = [entry for path in above for entry in (*self._plain.get(path, ()), *self._plain.get(f"{path}/", ()))]
+        return plain + [entry for pattern, entries in self._globs.items() if matches(pattern, name) for entry in entries]
 
 
 def _entry_of(divergence: Divergence, here: Iterable[KnownDivergence]) -> KnownDivergence | None:
@@ -152,18 +232,35 @@ def entry_yaml(pattern: str, signature: str) -> str:
 
 
 def known_problems(manifest: Manifest, ledger: KnownLedger, all_ids: Iterable[str]) -> list[KnownProblem]:
-    """Give the entries whose pattern matches no case, then those that no case shows any more, all having been run."""
-    ids = list(all_ids)
-    unmatched = [_problem(manifest, "unmatched", entry) for entry in ledger.unmatched(ids)]
-    return unmatched + [_problem(manifest, "stale", entry) for entry in ledger.stale(ids)]
+    """Give the entries whose pattern matches no case, those that cases do not show any more, and those without a reason."""
+    unmatched = [_problem(manifest, "unmatched", entry, _delete(entry)) for entry in ledger.unmatched(all_ids)]
+    stale = [
+        _problem(manifest, "stale", each.known, _delete(each.known) if each.gone else _narrow(each)) for each in ledger.stale()
+    ]
+    silent = {entry.signature: entry for entry in reversed(ledger.entries) if not entry.reason.strip()}
+    told = "say in `reason` why it is so, and in `kind` what it is: bug, policy or limit"
+    unexplained = [_problem(manifest, "unexplained", entry, told) for entry in reversed(silent.values())]
+    return unmatched + stale + unexplained
 
 
-def _problem(manifest: Manifest, kind: Literal["stale", "unmatched"], entry: KnownDivergence) -> KnownProblem:
+def _delete(entry: KnownDivergence) -> str:
+    return f"delete the entry with pattern {entry.pattern!r} and signature {entry.signature!r}"
+
+
+def _narrow(stale: Stale) -> str:
+    first, *more = stale.cases
+    told = f"{first} and {len(more)} more do" if more else f"{first} does"
+    return f"{told} not show it any more: let the pattern fit the others only, or run with --oracle live --update-known"
+
+
+def _problem(
+    manifest: Manifest, kind: Literal["stale", "unmatched", "unexplained"], entry: KnownDivergence, edit: str
+) -> KnownProblem:
     return KnownProblem(
         subject=manifest.name,
         kind=kind,
         pattern=entry.pattern,
         signature=entry.signature,
         file=str(manifest.divergences),
-        edit=f"delete the entry with pattern {entry.pattern!r} and signature {entry.signature!r}",
+        edit=edit,
     )

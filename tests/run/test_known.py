@@ -10,7 +10,7 @@ import pytest
 from conformance.errors import ConfigurationError
 from conformance.judge.divergence import Divergence
 from conformance.report.events import CaseResult
-from conformance.run.known import KnownDivergence, KnownLedger, load_known
+from conformance.run.known import KnownDivergence, KnownLedger, known_problems, load_known
 from conformance.subjects.manifest import Manifest, find_manifest
 from tests.run.conftest import Bench, Ran
 
@@ -136,13 +136,54 @@ def test_what_was_not_compared_does_not_decide() -> None:
     for uncompared, stale in (((), [QUANTS]), (("quantize",), []), (("dequantize",), [QUANTS])):
         ledger = _ledger(QUANTS)
         ledger.note(msgspec.structs.replace(_result(), uncompared=uncompared))
-        assert [entry.signature for entry in ledger.stale(["a/b/c"])] == stale
+        assert [each.known.signature for each in ledger.stale()] == stale
 
 
 def test_a_death_that_no_longer_happens_is_stale_even_where_only_the_answer_counts() -> None:
     ledger = _ledger("header:-:crash-SIGSEGV:-")
     ledger.note(_result(uncompared=("header",)))
-    assert ledger.stale(["a/b/c"])
+    assert [(each.cases, each.gone) for each in ledger.stale()] == [(["a/b/c"], True)]
+
+
+def test_each_case_of_a_pattern_has_to_show_it() -> None:
+    ledger = KnownLedger([KnownDivergence("a/b/*", QUANTS, "bug", "why")])
+    for name, signatures in (("a/b/c", (QUANTS,)), ("a/b/d", ()), ("a/b/e", (VALUES,)), ("a/x/f", ())):
+        ledger.note(msgspec.structs.replace(_result(*signatures), case=name))
+    assert [(each.cases, each.gone) for each in ledger.stale()] == [(["a/b/d", "a/b/e"], False)]
+    (problem,) = known_problems(_manifest(), ledger, ["a/b/c", "a/b/d", "a/b/e"])
+    assert (problem.kind, problem.pattern) == ("stale", "a/b/*")
+    assert problem.edit.startswith("a/b/d and 1 more do not show it any more")
+
+
+def test_what_happens_sometimes_is_never_stale() -> None:
+    ledger = KnownLedger([KnownDivergence("a/b/*", QUANTS, "limit", "why", sometimes=True)])
+    ledger.note(_result())
+    assert ledger.stale() == []
+    assert ledger.apply(_result(QUANTS)).verdict == "known"
+
+
+def test_a_case_whose_input_could_not_be_made_shows_nothing() -> None:
+    ledger = _ledger(QUANTS)
+    ledger.note(msgspec.structs.replace(_result(), verdict="error"))
+    assert ledger.stale() == []
+
+
+def test_an_entry_without_a_reason_is_told() -> None:
+    ledger = KnownLedger([KnownDivergence("a/b/c", sign, "bug", reason) for sign, reason in ((QUANTS, " "), (VALUES, "why"))])
+    ledger.note(_result(QUANTS, VALUES))
+    assert [(p.kind, p.signature) for p in known_problems(_manifest(), ledger, ["a/b/c"])] == [("unexplained", QUANTS)]
+
+
+def _manifest() -> Manifest:
+    return Manifest(name="x", language="c", command=("x",), folder=Path(), source=Path(), built=Path())
+
+
+@pytest.mark.parametrize("pattern", ["a/b/c", "a/b", "a", "a/*/c", "**/c", "a/b/", "a/b/?"])
+def test_patterns_cover_a_case_whole_or_up_to_a_part(pattern: str) -> None:
+    ledger = KnownLedger([KnownDivergence(pattern, QUANTS, "bug", "why")])
+    assert ledger.apply(_result(QUANTS)).verdict == "known"
+    assert ledger.unmatched(["a/b/c"]) == []
+    assert ledger.unmatched(["a/b/cc/d", "x/a/b/d"]) == ([] if pattern in {"a", "a/b", "a/b/"} else list(ledger.entries))
 
 
 @pytest.mark.parametrize(
@@ -152,6 +193,7 @@ def test_a_death_that_no_longer_happens_is_stale_even_where_only_the_answer_coun
         ("divergences: 7", "not a list of known divergences: Expected `array`"),
         ("divergences: [{pattern: a, signature: b, kind: mood, reason: c}]", "Invalid enum value 'mood'"),
         ("divergences: [{pattern: a, signature: b, kind: bug}]", "missing required field `reason`"),
+        ("divergences: [{pattern: [a, b/c], signature: s, kind: bug, reason: c, smallest: b/d}]", "none of its cases: b/d"),
         ("divergences: []\ndivergences: []\n", "divergences.yaml:2: duplicate key `divergences`"),
         ("divergences: " + "[" * 900 + "]" * 900, "nested more than 100 levels deep"),
     ],
@@ -176,5 +218,10 @@ def test_entries_are_read_as_they_are_written(tmp_path: Path) -> None:
     path = tmp_path / "divergences.yaml"
     path.write_text("divergences:\n  - {pattern: a/24, signature: 'header:-:value:kv[*].value', kind: policy, reason: no}\n")
     assert load_known(path) == (KnownDivergence("a/24", "header:-:value:kv[*].value", "policy", "no"),)
+    lists = "pattern: [a/24, a/25], signature: [s:-:t:u, v:-:w:x], smallest: a/25, sometimes: true"
+    path.write_text(f"divergences:\n  - {{{lists}, kind: bug, reason: y}}\n")
+    assert [(e.pattern, e.signature, e.sometimes) for e in load_known(path)] == [
+        (pattern, signature, True) for pattern in ("a/24", "a/25") for signature in ("s:-:t:u", "v:-:w:x")
+    ]
     path.write_text("divergences: []\n")
     assert load_known(path) == load_known(None) == ()

@@ -120,7 +120,7 @@ def _change(events: list[dict[str, Any]], change: str, draw: Any) -> None:
         case "cases":
             start["cases"] = number
         case _:
-            kind = draw(st.sampled_from(["stale", "unmatched"]))
+            kind = draw(st.sampled_from(["stale", "unmatched", "unexplained"]))
             events.insert(
                 -1,
                 {

@@ -43,7 +43,7 @@ def _wrong_sums(events: Sequence[Event], results: Sequence[Event]) -> str:
         verdicts[result["who"], result["verdict"]] += 1
         counts.update({(result["who"], unit): amount for unit, amount in result.get("counts", {}).items()})
     for event in events:
-        if event["event"] == "known-problem" and event["kind"] == "stale":
+        if event["event"] == "known-problem" and event["kind"] in ("stale", "unexplained"):
             verdicts[event["subject"], "stale"] += 1
     end = events[-1]
     said = {(who, verdict): n for who, by in end["verdicts"].items() for verdict, n in by.items() if n}

@@ -1,0 +1,156 @@
+"""``run --update-known``: the file says afterwards what the run showed, and waits for reasons."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+from conformance.cases.load import load_suites
+from conformance.cli import main
+from conformance.judge.divergence import Divergence
+from conformance.report.events import CaseResult
+from conformance.run.known import KnownEntry, load_entries
+from conformance.run.update_known import Corpus, known_text, update_known, updated
+from conformance.subjects.manifest import Manifest, find_manifest
+
+SUITE = """
+suite: s/t
+defaults: {expect: {llama.cpp: either, gguf-py: either, spec: either}}
+cases:
+  big: {build: {kv: [{key: a, u32: 1}]}}
+  cut-1: {build: {}, cut: 11}
+  cut-2: {build: {}, cut: 10}
+  cut-3: {build: {}, cut: 12}
+"""
+A, B, C = "header:-:a:x", "load:-:a:x", "header:-:crash-SIGSEGV:-"
+CUTS = ["s/t/cut-1", "s/t/cut-2", "s/t/cut-3"]
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Corpus:
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s" / "t.yaml").write_text(SUITE)
+    return Corpus(load_suites(tmp_path))
+
+
+def result(case: str, *signatures: str, uncompared: tuple[str, ...] = ()) -> CaseResult:
+    divergences = tuple(Divergence(signature=s, op="header", authority="llama.cpp", summary=s) for s in signatures)
+    verdict = "diverge" if signatures else "pass"
+    return CaseResult(
+        case=case,
+        who="x",
+        role="subject",
+        verdict=verdict,  # type: ignore[arg-type]  # one of the two
+        profile="llama.cpp",
+        divergences=divergences,
+        uncompared=uncompared,
+    )
+
+
+def entry(signature: str | list[str], pattern: str | list[str], reason: str = "why", **more: object) -> KnownEntry:
+    told = {"reason": reason, "kind": "policy", "signature": signature, "pattern": pattern, **more}
+    return msgspec.convert(told, KnownEntry)
+
+
+def test_cases_that_show_the_same_are_one_entry(corpus: Corpus) -> None:
+    results = [result("s/t/big", A), *(result(name, A, B) for name in CUTS)]
+    kept, new = updated([], results, corpus)
+    assert kept == []
+    assert [(e.signature, e.pattern, e.smallest, e.reason) for e in new] == [
+        ([A, B], "s/t/cut-*", "s/t/cut-2", ""),
+        (A, "s/t/big", "s/t/big", ""),
+    ]
+
+
+def test_what_still_holds_keeps_its_reason_and_what_is_new_is_apart(corpus: Corpus) -> None:
+    before = [entry([A, B], "s/t/cut-*"), entry(A, "s/t/big", "another", link="https://x")]
+    results = [result("s/t/big", A, C), result(CUTS[0], A, B), result(CUTS[1], A), result(CUTS[2], A, B)]
+    kept, new = updated(before, results, corpus)
+    assert [(e.signature, e.pattern, e.reason, e.smallest) for e in kept] == [
+        ([A, B], [CUTS[0], CUTS[2]], "why", CUTS[0]),
+        (A, "s/t/big", "another", "s/t/big"),
+    ]
+    assert {(str(e.signature), str(e.pattern), e.reason) for e in new} == {(C, "s/t/big", ""), (A, CUTS[1], "")}
+
+
+def test_what_no_longer_happens_is_gone(corpus: Corpus) -> None:
+    kept, new = updated([entry(A, "s/t/*")], [result(name) for name in corpus.ids], corpus)
+    assert (kept, new) == ([], [])
+
+
+def test_cases_that_were_not_run_or_not_compared_keep_theirs(corpus: Corpus) -> None:
+    before = [entry("header:-:value:x", "s/t/*", smallest="s/t/big")]
+    kept, new = updated(before, [result("s/t/big", uncompared=("header",))], corpus)
+    assert (kept, new) == (before, [])
+    kept, _ = updated(before, [result("s/t/big", uncompared=("load",))], corpus)
+    assert [(e.pattern, e.smallest) for e in kept] == [("s/t/cut-*", "s/t/cut-2")]
+
+
+def test_what_happens_sometimes_stays(corpus: Corpus) -> None:
+    before = [entry(C, "s/t/cut-*", sometimes=True, smallest="s/t/cut-3")]
+    kept, new = updated(before, [result(CUTS[0], C), *(result(name) for name in CUTS[1:])], corpus)
+    assert (kept, new) == (before, [])
+
+
+def test_patterns_as_a_person_wrote_them_stay_where_all_of_it_holds(corpus: Corpus) -> None:
+    before = [entry(A, ["s/t/cut-?"], smallest="s/t/cut-3")]
+    kept, _ = updated(before, [result(name, A) for name in CUTS], corpus)
+    assert kept == before
+
+
+def test_the_file_reads_back(corpus: Corpus, tmp_path: Path) -> None:
+    (tmp_path / "adapter.yaml").write_text('name: x\nlanguage: python\ncommand: ["{python}"]\n')
+    manifest = find_manifest(tmp_path)
+    path = tmp_path / "divergences.yaml"
+    done = update_known(manifest, [result("s/t/big", A, "header:-:b:kv[*].value: y")], corpus)
+    assert (done.path, done.unexplained, done.gone) == (path, 1, 0)
+    entries = [msgspec.structs.replace(load_entries(path)[0], reason="no: 'it' #1 — " + 30 * "long ")]
+    path.write_text(known_text(manifest, entries))
+    assert load_entries(path) == [msgspec.structs.replace(entries[0], reason=entries[0].reason)]
+    manifest = find_manifest(tmp_path)
+    done = update_known(manifest, [result("s/t/big")], corpus)
+    assert (done.entries, done.unexplained, done.gone) == ([], 0, 1)
+    assert load_entries(path) == []
+
+
+WRONG = """
+import sys
+from impl.serve import main
+from impl.subject import Subject
+class Wrong(Subject):
+    def header(self, request):
+        answer = super().header(request)
+        answer["alignment"] += 1
+        return answer
+    load = header
+sys.exit(main(Wrong(), sys.argv[1:]))
+"""
+
+
+@pytest.fixture
+def wrong(tmp_path: Path) -> Manifest:
+    folder = tmp_path / "wrong"
+    folder.mkdir()
+    (folder / "a.py").write_text(WRONG)
+    (folder / "adapter.yaml").write_text('name: wrong\nlanguage: python\ncommand: ["{python}", "{dir}/a.py"]\n')
+    return find_manifest(folder)
+
+
+def test_the_command_ends_with_a_file_that_holds_once_it_is_explained(wrong: Manifest) -> None:
+    words = ["run", "--subject", str(wrong.folder), "--select", "container/alignment/1*", "--no-report"]
+    refused = CliRunner().invoke(main, [*words, "--oracle", "golden", "--update-known"])
+    assert (refused.exit_code, "add --oracle live" in refused.stderr) == (2, True)
+    words += ["--oracle", "live"]
+    done = CliRunner().invoke(main, [*words, "--update-known"])
+    assert done.exit_code == 0, done.output
+    path = wrong.folder / "divergences.yaml"
+    assert done.stdout.splitlines()[-1] == (f"wrong: 1 known divergences in {path}; 1 wait for a reason: until then a run fails")
+    unexplained = CliRunner().invoke(main, words)
+    assert unexplained.exit_code == 1
+    assert "known divergence unexplained" in unexplained.stdout
+    assert "gives no reason" in unexplained.stdout
+    path.write_text(path.read_text().replace("reason: ''", "reason: adds one"))
+    assert CliRunner().invoke(main, words).exit_code == 0
