@@ -40,7 +40,7 @@ def fresh_folder(wanted: Path) -> Path:
 
     Raises ConfigurationError where no folder can be made there.
     """
-    with _writing(wanted):
+    with writing(wanted):
         wanted.parent.mkdir(parents=True, exist_ok=True)
         for number in itertools.count(1):
             folder = wanted if number == 1 else wanted.with_name(f"{wanted.name}-{number}")
@@ -56,7 +56,7 @@ def prepare_folder(folder: Path) -> Path:
     Raises ConfigurationError, naming the folder and the reason, where reports could not be written there later.
     """
     events = folder / EVENTS
-    with _writing(folder):
+    with writing(folder):
         (folder / CASES).mkdir(parents=True, exist_ok=True)
         for place in (folder, folder / CASES):
             with tempfile.TemporaryFile(dir=place):
@@ -77,7 +77,7 @@ def write_reports(source: Path | Iterable[Event], folder: Path) -> Written:
     events = list(read_events(source) if isinstance(source, Path) else source)
     summary, cases = summarize(events, str(source) if isinstance(source, Path) else ""), group(events)
     started = summary.close()
-    with _writing(folder):
+    with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         _write(folder / SUMMARY, summary_markdown(summary, started).encode())
         _write(folder / JUNIT, junit_xml(summary, started, cases))
@@ -112,7 +112,8 @@ def _write(path: Path, data: bytes) -> None:
 
 
 @contextmanager
-def _writing(folder: Path) -> Iterator[None]:
+def writing(folder: Path) -> Iterator[None]:
+    """Turn what goes wrong while writing below ``folder`` into a ConfigurationError that names it and the reason."""
     try:
         yield
     except OSError as problem:

@@ -1,0 +1,87 @@
+"""docs/matrix.md: its head is the manual, written by hand; the summary between two marks is written by ``matrix --record``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from conformance.errors import ConfigurationError, UsageError
+from conformance.matrix.markdown import summary_table
+from conformance.matrix.matrix import Matrix
+from conformance.matrix.summary import summary_rows
+from conformance.report.text import number
+
+PAGE = Path(__file__).parents[2] / "docs" / "matrix.md"
+BEGIN, END = "<!-- matrix: begin -->", "<!-- matrix: end -->"
+
+
+def record(matrix: Matrix, page: Path = PAGE) -> None:
+    """Put the matrix's summary into the page, in the place of the one that is there.
+
+    Raises UsageError where there is no checkout, or where the matrix is of some cases only; ConfigurationError where a run is not
+    whole, or the page has no place for it.
+    """
+    if not page.parent.is_dir():
+        raise UsageError("there is no checkout to record in", hint="--record is for those who work on the harness")
+    if matrix.partial:
+        raise UsageError("a part of the cases is not recorded", hint="leave out --select, or leave out --record")
+    if matrix.warnings:
+        raise ConfigurationError(f"a run that is not whole is not recorded: {matrix.warnings[0]}", hint="run it again")
+    head, _, tail = _apart(page)
+    page.write_text(f"{head}{BEGIN}\n\n{_text(matrix)}\n{END}{tail}", "utf-8")
+
+
+def recorded_rows(page: Path = PAGE) -> list[dict[str, str]]:
+    """Give the recorded table's rows, each as title to text. Raises ConfigurationError where the page has none."""
+    _, middle, _ = _apart(page)
+    lines = [_cells(line) for line in middle.splitlines() if line.startswith("|")]
+    if not lines:
+        return []
+    heads, _, *rows = lines
+    return [dict(zip(heads, row, strict=True)) for row in rows]
+
+
+def drift(matrix: Matrix, page: Path = PAGE) -> list[str]:
+    """Say where the page is not what the matrix says; nothing where it is. Raises ConfigurationError as recorded_rows does."""
+    kept = {row["subject"]: row for row in recorded_rows(page)}
+    made = {row["subject"]: row for row in _rows_of(_text(matrix))}
+    said = [f"{name} is not in {page}" for name in made if name not in kept]
+    said += [f"{name} is in {page} only" for name in kept if name not in made]
+    for name in made.keys() & kept.keys():
+        said += [
+            f"{name}: {title} is {text}, recorded {kept[name][title]}"
+            for title, text in made[name].items()
+            if kept[name][title] != text
+        ]
+    return sorted(said)
+
+
+def _text(matrix: Matrix) -> str:
+    cases = number(len(matrix.rows))
+    return f"{cases} cases, oracle {', '.join(_oracles(matrix))}.\n\n{summary_table(summary_rows(matrix))}"
+
+
+def _oracles(matrix: Matrix) -> Sequence[str]:
+    return list(dict.fromkeys(column.oracle for column in matrix.columns))
+
+
+def _rows_of(text: str) -> list[dict[str, str]]:
+    heads, _, *rows = (_cells(line) for line in text.splitlines() if line.startswith("|"))
+    return [dict(zip(heads, row, strict=True)) for row in rows]
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip().strip("|").split(" | ")]
+
+
+def _apart(page: Path) -> tuple[str, str, str]:
+    """Give the page before, between and after the marks."""
+    try:
+        text = page.read_text("utf-8")
+    except OSError as problem:
+        raise ConfigurationError(f"cannot read the page: {problem.strerror}", where=str(page)) from problem
+    head, begin, rest = text.partition(BEGIN)
+    middle, end, tail = rest.partition(END)
+    if not (begin and end):
+        raise ConfigurationError(f"the page has no place for the table: {BEGIN} and {END}", where=str(page))
+    return head, middle, tail
