@@ -302,6 +302,36 @@ def report(events: Path, folder: Path | None, by_type: bool, color: str) -> int:
 
 
 @main.command()
+@click.argument("events", nargs=-1, required=True, type=click.Path(path_type=Path))
+@_select
+@click.option("--html", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
+              help="Write a page there, index.html, and one for each divergence.")  # fmt: skip
+@click.option("--markdown", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write it as Markdown.")
+@click.option("--record", is_flag=True, help="Put the summary into the checkout's docs/matrix.md.")
+@_color
+@_one_screen
+def matrix(
+    events: tuple[Path, ...], select: tuple[str, ...], html: Path | None, markdown: Path | None, record: bool, color: str
+) -> int:
+    """Show cases by subjects, from the events of one or several runs (docs/matrix.md).
+
+    EVENTS are streams or the folders that hold them. A subject that is in several of them is taken from the run that began last.
+
+    \b
+    Exit codes: 0, whatever the verdicts; 3 where a run is not whole.
+
+    \b
+    Examples:
+      gguf-conformance matrix reports/20260101-120000
+      gguf-conformance matrix reports/*/events.ndjson --html out
+      gguf-conformance matrix reports/peers -s 'container/**' --markdown matrix.md
+    """
+    from conformance.matrix.command import Wanted, matrix_command
+
+    return matrix_command(events, select, Wanted(html, markdown, record), color)
+
+
+@main.command()
 @_json
 @_color
 @_one_screen
