@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable
 from datetime import datetime
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any, cast
 
@@ -599,6 +599,7 @@ def bench_search_rates(subject: str, against: str, types: tuple[str, ...], secon
 @click.option("--examples", type=click.IntRange(1), help="How many draws; the same seed then finds the same.")
 @click.option("--seed", default=0, type=click.IntRange(0, 2**31 - 1), show_default=True, help="Which draws.")
 @click.option("--stop-at-first", is_flag=True, help="End at the first divergence; it is not made small, and not written.")
+@click.option("--skip-known", is_flag=True, help="Count, and leave alone, divergences with a signature in its divergences.yaml.")
 @click.option("--promote", is_flag=True, help="Add what is found to the cases, in found/, with what the authorities answer.")
 @click.option("--database", type=click.Path(path_type=Path, file_okay=False),
               help="Where finds are kept, to be tried first the next time.  [default: the cache, of a search by time]")  # fmt: skip
@@ -655,6 +656,36 @@ def build_adapters(subjects: tuple[str, ...], again: bool) -> int:
     from conformance.commands import build_command
 
     return build_command(subjects, again=again)
+
+
+@main.command("peers")
+@click.argument("names", nargs=-1, metavar="[NAME|PATH]...", shell_complete=_complete_subject)
+@click.option("--present", is_flag=True, help="Leave out, and tell of, adapters in languages that this machine does not have.")
+@click.option("--build-only", is_flag=True, help="Build and greet them; run nothing.")
+@_select
+@_oracle
+@click.option("--report", "folder", type=click.Path(path_type=Path, file_okay=False), default=DEFAULT_REPORTS / "peers",
+              show_default=True, help="Where the reports go, and the matrix.")  # fmt: skip
+@click.option("--update-known", "update", is_flag=True, help="Write what they show into each one's divergences.yaml.")
+@_color
+@_one_screen
+def real_implementations(names: tuple[str, ...], present: bool, build_only: bool, **options: Any) -> int:
+    """Build the adapters of real implementations, or those named, and run the cases over all that could be built.
+
+    Ends with the matrix (docs/matrix.md). An adapter that cannot be built is told, the others go on, and the exit code is 3.
+
+    \b
+    Examples:
+      gguf-conformance peers
+      gguf-conformance peers candle gguf-parser-go --select 'container/**'
+      gguf-conformance peers --present --report reports/peers
+    """
+    from conformance.commands import run_peers
+    from conformance.peers import peers_command
+
+    _expect_subjects()
+    options["select"] = tuple(options["select"])
+    return peers_command(names, (lambda _: EXIT_OK) if build_only else partial(run_peers, **options), only_present=present)
 
 
 @main.command("build-authority")

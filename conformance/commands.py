@@ -21,7 +21,7 @@ from conformance.report.events import CaseResult, Event, EventLog
 from conformance.report.terminal import TerminalView
 from conformance.report.write import fresh_folder, prepare_folder, write_reports
 from conformance.run.engine import RunPlan, run
-from conformance.run.setup import Options, choose_oracle, live_authorities, load_cases, locator, make_plan
+from conformance.run.setup import Options, Oracle, choose_oracle, live_authorities, load_cases, locator, make_plan
 from conformance.run.update_known import Corpus, collector, update_known
 
 # Seconds that a step may take before it tells how far it is.
@@ -78,6 +78,19 @@ def _update(plan: RunPlan, found: Mapping[str, Sequence[CaseResult]], corpus: Co
         asked = f"; {done.unexplained} wait for a reason: until then a run fails" if done.unexplained else ""
         sys.stdout.write(f"{manifest.name}: {len(done.entries)} known divergences in {done.path}{gone}{asked}\n")
     return EXIT_OK
+
+
+def run_peers(
+    subjects: Sequence[str], *, select: Sequence[str], oracle: Oracle | None, folder: Path, update: bool, color: str
+) -> int:
+    """Run the cases over several subjects, and show the matrix of them; gives the exit code of the run."""
+    from conformance.matrix.html import write_html
+    from conformance.matrix.load import load_matrix
+
+    code = run_command(Options(tuple(subjects), tuple(select), oracle), folder, color, update=update)
+    page = write_html(load_matrix([folder]), folder / "matrix")
+    sys.stdout.write(f"matrix {page}\n")
+    return code
 
 
 def _say(phase: str, done: int | None = None, total: int | None = None) -> None:

@@ -15,6 +15,7 @@ from conformance.ggml_types import BY_NAME
 from conformance.interrupts import EXIT_INTERRUPTED
 from conformance.places import cache_root, cases_root
 from conformance.report.write import fresh_folder
+from conformance.run.known import load_known
 from conformance.run.setup import live_authorities
 from conformance.search.engine import search
 from conformance.search.plan import FILE_OPS, NUMBER_OPS, Plan
@@ -40,6 +41,7 @@ class SearchOptions(NamedTuple):
     no_database: bool
     stop_at_first: bool
     promote: bool
+    skip_known: bool
     cases: Path | None
 
 
@@ -103,8 +105,9 @@ def make_plan(options: SearchOptions) -> Plan:
     seconds = options.seconds if options.seconds or options.examples else DEFAULT_SECONDS
     # A search by draws is one that is to be repeated: what others found before it would be in its way.
     kept = None if options.no_database or seconds is None else cache_root() / "search"
+    subject = find_manifest(options.subject)
     return Plan(
-        subject=find_manifest(options.subject),
+        subject=subject,
         against=find_manifest(options.against),
         # Who names a type means numbers: files have tensors of all types.
         ops=options.ops or (NUMBER_OPS if types else ()),
@@ -114,6 +117,7 @@ def make_plan(options: SearchOptions) -> Plan:
         seed=options.seed,
         stop_at_first=options.stop_at_first,
         database=options.database or kept,
+        known=frozenset(entry.signature for entry in load_known(subject.divergences)) if options.skip_known else frozenset(),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import ExitStack, suppress
 from itertools import count
 from pathlib import Path
@@ -52,6 +53,7 @@ class _Search:
         self.settler = Settler(self.files, self.numbers)
         self.kept = Kept(plan.database, f"{pair.subject.name}/{pair.against.name}")
         self.first: First | None = None
+        self.known: Counter[str] = Counter()
         self._told_at = 0.0
 
     def go(self) -> Searched:
@@ -77,13 +79,14 @@ class _Search:
             seconds=round(self.clock.elapsed - self.clock.shrinking, 3),
             shrinking=round(self.clock.shrinking, 3),
             declined=dict(sorted((self.files.declined + self.numbers.declined).items())),
+            known=dict(sorted(self.known.items())),
             deaths={side.name: side.deaths for side in self.pair},
             interrupted=interrupted,
         )
 
     def _require_any(self) -> None:
         """Raise UsageError where no answers were compared: that nothing was found then says nothing."""
-        if not (self.files.count or self.numbers.blocks or self.ledger.waiting or self.ledger.findings or self.first):
+        if not (self.files.count or self.numbers.blocks or self.ledger.waiting or self.ledger.findings or self.first or self.known):
             raise UsageError(
                 f"nothing was compared: {self.pair.subject.name} declined all of it"
                 if self.files.declined or self.numbers.declined
@@ -138,6 +141,9 @@ class _Search:
         return list(self.numbers.take())
 
     def _note(self, hit: Hit) -> None:
+        if hit.signature in self.plan.known and not hit.against:
+            self.known[hit.signature] += 1
+            return
         seen = Seen(hit, self.clock.examples, self.files.count + self.numbers.blocks, self.clock.elapsed)
         if self.plan.stop_at_first:
             if not hit.against and self.first is None:

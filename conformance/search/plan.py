@@ -28,7 +28,8 @@ class Plan(NamedTuple):
 
     It ends after ``seconds``, or after ``examples`` draws of hypothesis (each makes many inputs), whichever is given and comes
     first. With ``examples`` alone the same seed finds the same. ``stop_at_first`` ends at the first divergence, which is
-    then not shrunk. What ``database`` keeps of earlier searches is tried first.
+    then not shrunk. What ``database`` keeps of earlier searches is tried first. Divergences with a signature in ``known`` are
+    counted and left alone.
     """
 
     subject: Manifest
@@ -40,6 +41,7 @@ class Plan(NamedTuple):
     seed: int = 0
     stop_at_first: bool = False
     database: Path | None = None
+    known: frozenset[str] = frozenset()
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,7 +103,7 @@ class Searched(msgspec.Struct, frozen=True, kw_only=True):
 
     ``first`` is set where it was to stop at the first divergence and there was one; ``waiting`` counts hits that were left as
     they were, for want of time; ``unsettled`` are the signatures of those in which the subject departs, as far as no finding
-    has them; ``declined`` counts what the subject said that it does not do.
+    has them; ``declined`` counts what the subject said that it does not do, ``known`` the hits of each known signature.
     """
 
     findings: tuple[Finding, ...]
@@ -115,6 +117,7 @@ class Searched(msgspec.Struct, frozen=True, kw_only=True):
     shrinking: float
     deaths: dict[str, int]
     declined: dict[str, int]
+    known: dict[str, int] = {}
     interrupted: bool = False
 
     @property

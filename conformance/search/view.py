@@ -36,6 +36,9 @@ def _lines(plan: Plan, searched: Searched, folder: Path | None) -> Iterator[str]
         more = len(searched.unsettled) - _SIGNATURES
         shown = ", ".join(searched.unsettled[:_SIGNATURES]) + (f" and {more} more signatures" if more > 0 else "")
         yield f"{plan.subject.name} departs as well, not looked into for want of time: {shown}"
+    if searched.known:
+        number = len(searched.known)
+        yield f"left alone: {sum(searched.known.values()):,} hits of {number} known signature{'s' * (number != 1)}"
     if searched.declined:
         told = ", ".join(f"{what} ({count})" for what, count in searched.declined.items())
         yield f"{plan.subject.name} says that it does not do: {told}"

@@ -98,6 +98,8 @@ def test_an_interruption_while_reports_are_written_keeps_what_was_found(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(command_module, "write_results", interrupted)
-    options = command_module.SearchOptions("impl-gguf-py", "impl", ("header",), (), None, 1, 0, None, True, False, False, None)
+    options = command_module.SearchOptions(
+        "impl-gguf-py", "impl", ("header",), (), None, 1, 0, None, True, False, False, False, None
+    )
     assert command_module.search_command(options, tmp_path, fresh=False, as_json=False) == 130
     assert "impl-gguf-py departs from impl" in capsys.readouterr().out

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from conformance.cases.load import load_suites
+from conformance.places import adapters_root
 from tests.test_cli import command
 
 FAULTY = ("--subject", "q8_0-stored-scale", "--op", "quantize", "--type", "q8_0", "--examples", "10")
@@ -38,6 +40,19 @@ def test_the_case_repeats_the_finding_and_the_reference_passes_it(reports: Path)
     words = ("run", "--cases", str(reports / "declared"), "--oracle", "live", "--no-report", "--subject")
     assert command(*words, "q8_0-stored-scale").code == 1
     assert command(*words, "impl").code == 0
+
+
+def test_what_its_author_knows_may_be_left_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "own"
+    shutil.copytree(adapters_root() / "q8_0-stored-scale", folder)
+    words = [str(folder) if word == "q8_0-stored-scale" else word for word in FAULTY]
+    assert command("search", *words, "--skip-known", "--report", str(tmp_path / "a")).code == 1
+    entry = "{pattern: 'blocks/q8_0/**', signature: 'quantize:Q8_0:bytes:qs', kind: bug, reason: stored scale}"
+    (folder / "divergences.yaml").write_text(f"divergences: [{entry}]\n")
+    ended = command("search", *words, "--skip-known", "--report", str(tmp_path / "b"))
+    assert (ended.code, ended.err) == (0, "")
+    assert " hits of 1 known signature\n" in ended.out
+    assert command("search", *words, "--report", str(tmp_path / "c")).code == 1
 
 
 def test_a_machine_is_told_the_same(reports: Path, tmp_path: Path) -> None:

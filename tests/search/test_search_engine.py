@@ -54,6 +54,16 @@ def test_the_same_seed_finds_the_same(stored_scale: Searched) -> None:
     assert (again.examples, again.blocks, again.files) == (stored_scale.examples, stored_scale.blocks, stored_scale.files)
 
 
+def test_known_signatures_are_counted_and_left_alone(stored_scale: Searched) -> None:
+    known = frozenset({"quantize:Q8_0:bytes:qs"})
+    searched = search(plan(find_manifest("q8_0-stored-scale"), ops=("quantize",), examples=10, known=known), silent)
+    assert (searched.findings, searched.waiting, searched.departs) == ((), 0, False)
+    assert set(searched.known) == known
+    assert searched.blocks == stored_scale.blocks
+    other = search(plan(find_manifest("q8_0-stored-scale"), ops=("quantize",), examples=10, known=frozenset({"x"})), silent)
+    assert (len(other.divergences), other.known) == (1, {})
+
+
 def test_another_seed_draws_other_inputs(stored_scale: Searched) -> None:
     other = search(plan(find_manifest("q8_0-stored-scale"), ops=("quantize",), examples=10, seed=5), silent)
     assert other.blocks != stored_scale.blocks

@@ -78,7 +78,7 @@ def test_an_authority_that_is_wanting_is_told_before_the_search(monkeypatch: pyt
         raise AuthorityMissingError("none")
 
     monkeypatch.setattr(command_module, "live_authorities", missing)
-    options = command_module.SearchOptions("impl", "gguf-py", (), (), None, 1, 0, None, True, False, True, None)
+    options = command_module.SearchOptions("impl", "gguf-py", (), (), None, 1, 0, None, True, False, True, False, None)
     with pytest.raises(AuthorityMissingError):
         command_module.search_command(options, None, fresh=True, as_json=False)
     with pytest.raises(UsageError, match="cannot be promoted"):
