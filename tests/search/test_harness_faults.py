@@ -65,7 +65,7 @@ def test_known_problems_that_are_not_written(monkeypatch):
 
 
 def test_an_exception_in_a_ledger(monkeypatch):
-    monkeypatch.setattr(KnownLedger, "_decided", raising)
+    monkeypatch.setattr(KnownLedger, "could_show", raising)
     assert "traceback: KeyError" in found("known").what
 
 

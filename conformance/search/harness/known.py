@@ -10,7 +10,7 @@ from conformance.search.harness.odd import YAML_RAW, edited, mangled, retouched,
 from conformance.search.harness.oracles.known import signatures
 from conformance.search.harness.trees import Pairs, Tree
 
-_KEYS = ("divergences", "pattern", "signature", "kind", "reason", "link")
+_KEYS = ("divergences", "pattern", "signature", "kind", "reason", "link", "smallest", "sometimes")
 _SOUND = ("**", "own/**", "own/small", "own/small/*", "own/small/plain", "own/small/plain/", "?", "*")
 _PATTERNS = (*_SOUND, "nothing", "", "[", "***", "**/", "\\", "(", "a" * 200)
 
@@ -37,8 +37,22 @@ def _entry(draw: Any) -> Tree:
         )
     )
     kind = draw(st.sampled_from(["bug", "policy", "limit", "bug", "other"]))
-    pairs = [("pattern", pattern), ("signature", shown), ("kind", kind), ("reason", draw(st.text(max_size=6)))]
-    return Pairs([*pairs, ("link", draw(st.text(max_size=6)))] if draw(st.booleans()) else pairs)
+    if draw(st.booleans()):
+        pattern = [pattern, *draw(st.lists(st.sampled_from(_PATTERNS), max_size=2))]
+    if draw(st.booleans()):
+        shown = [shown, *draw(st.lists(st.sampled_from([one for _, one in signatures()]), max_size=2))]
+    more = {
+        "link": st.text(max_size=6),
+        "smallest": st.sampled_from([case, "own/small/none"]),
+        "sometimes": st.sampled_from(["true", "maybe"]),
+    }
+    pairs: list[tuple[str, Tree]] = [
+        ("pattern", pattern),
+        ("signature", shown),
+        ("kind", kind),
+        ("reason", draw(st.text(max_size=6))),
+    ]
+    return Pairs([*pairs, *((name, draw(value)) for name, value in more.items() if draw(st.booleans()))])
 
 
 def _made() -> st.SearchStrategy[Tree]:
