@@ -641,6 +641,31 @@ def search_inputs(subject: str | None, harness: bool, folder: Path | None, as_js
     return search_command(SearchOptions(**options), folder or _default_folder(), fresh=folder is None, as_json=as_json)
 
 
+def _complete_language(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Complete languages that there are templates for."""
+    from conformance.new_adapter import languages
+
+    return [language for language in languages() if language.startswith(incomplete)]
+
+
+@main.command("new-adapter")
+@click.argument("language", shell_complete=_complete_language)
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--name", metavar="NAME", help="What it is called in reports; default: as the folder.")
+@_one_screen
+def new_adapter(language: str, folder: Path, name: str | None) -> int:
+    """Write an adapter that keeps the protocol, for your library to be put in: rust, go, javascript, c or python.
+
+    \b
+    Examples:
+      gguf-conformance new-adapter rust my-adapter
+      gguf-conformance new-adapter python ~/src/reader/conformance --name reader
+    """
+    from conformance.new_adapter import new_adapter_command
+
+    return new_adapter_command(language, folder, name)
+
+
 @main.command("build")
 @click.argument("subjects", nargs=-1, required=True, metavar="NAME|PATH...", shell_complete=_complete_subject)
 @click.option("--again", is_flag=True, help="Build also where nothing has changed since the last time.")
