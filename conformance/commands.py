@@ -84,12 +84,11 @@ def run_peers(
     subjects: Sequence[str], *, select: Sequence[str], oracle: Oracle | None, folder: Path, update: bool, color: str
 ) -> int:
     """Run the cases over several subjects, and show the matrix of them; gives the exit code of the run."""
-    from conformance.matrix.html import write_html
-    from conformance.matrix.load import load_matrix
+    from conformance.matrix.command import Wanted, matrix_command
 
     code = run_command(Options(tuple(subjects), tuple(select), oracle), folder, color, update=update)
-    page = write_html(load_matrix([folder]), folder / "matrix")
-    sys.stdout.write(f"matrix {page}\n")
+    matrix_command([folder], (), Wanted(html=folder / "matrix"), color)
+    sys.stdout.write(f"matrix {folder / 'matrix' / 'index.html'}\n")
     return code
 
 

@@ -40,7 +40,7 @@ def peers_command(words: Sequence[str], run: Callable[[tuple[str, ...]], int], *
     usable = tuple(peer.word for peer in peers if peer.is_usable)
     code = run(usable) if usable else EXIT_HARNESS
     sys.stdout.write("".join(f"{line}\n" for line in _lines(peers)))
-    return EXIT_HARNESS if any(peer.problem for peer in peers) else code
+    return EXIT_HARNESS if any(peer.problem and not peer.left_out for peer in peers) else code
 
 
 def _chosen(words: Sequence[str]) -> list[tuple[str, Manifest]]:
