@@ -692,12 +692,14 @@ def build_adapters(subjects: tuple[str, ...], again: bool) -> int:
 @click.option("--report", "folder", type=click.Path(path_type=Path, file_okay=False), default=DEFAULT_REPORTS / "peers",
               show_default=True, help="Where the reports go, and the matrix.")  # fmt: skip
 @click.option("--update-known", "update", is_flag=True, help="Write what they show into each one's divergences.yaml.")
+@click.option("--record", is_flag=True, help="Put the summary into the checkout's docs/matrix.md.")
 @_color
 @_one_screen
 def real_implementations(names: tuple[str, ...], present: bool, build_only: bool, **options: Any) -> int:
     """Build the adapters of real implementations, or those named, and run the cases over all that could be built.
 
-    Ends with the matrix (docs/matrix.md). An adapter that cannot be built is told, the others go on, and the exit code is 3.
+    Ends with the matrix (docs/matrix.md), and, after a live run of all cases in a checkout, with what of it differs from that
+    page's summary. An adapter that cannot be built is told, the others go on, and the exit code is 3.
 
     \b
     Examples:
@@ -705,12 +707,12 @@ def real_implementations(names: tuple[str, ...], present: bool, build_only: bool
       gguf-conformance peers candle gguf-parser-go --select 'container/**'
       gguf-conformance peers --present --report reports/peers
     """
-    from conformance.commands import run_peers
+    from conformance.commands import PeersRun, run_peers
     from conformance.peers import peers_command
 
     _expect_subjects()
-    options["select"] = tuple(options["select"])
-    return peers_command(names, (lambda _: EXIT_OK) if build_only else partial(run_peers, **options), only_present=present)
+    run = PeersRun(**options)
+    return peers_command(names, (lambda _: EXIT_OK) if build_only else partial(run_peers, run), only_present=present)
 
 
 @main.command("build-authority")

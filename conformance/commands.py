@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
 import msgspec
 from rich.console import Console
@@ -80,16 +80,35 @@ def _update(plan: RunPlan, found: Mapping[str, Sequence[CaseResult]], corpus: Co
     return EXIT_OK
 
 
-def run_peers(
-    subjects: Sequence[str], *, select: Sequence[str], oracle: Oracle | None, folder: Path, update: bool, color: str
-) -> int:
-    """Run the cases over several subjects, and show the matrix of them; gives the exit code of the run."""
-    from conformance.matrix.command import Wanted, matrix_command
+class PeersRun(NamedTuple):
+    """How the cases are run over several subjects: see ``run``. ``record`` puts the summary into docs/matrix.md."""
 
-    code = run_command(Options(tuple(subjects), tuple(select), oracle), folder, color, update=update)
-    matrix_command([folder], (), Wanted(html=folder / "matrix"), color)
-    sys.stdout.write(f"matrix {folder / 'matrix' / 'index.html'}\n")
-    return code
+    select: tuple[str, ...]
+    oracle: Oracle | None
+    folder: Path
+    color: str
+    update: bool
+    record: bool
+
+
+def run_peers(wanted: PeersRun, subjects: Sequence[str]) -> int:
+    """Run the cases over several subjects, and show the matrix of them; gives the exit code of the run.
+
+    A live run of all cases in a checkout is held to the summary in docs/matrix.md: what differs is told, and gives EXIT_DIVERGENCE.
+    """
+    from conformance.matrix.command import Wanted, matrix_command
+    from conformance.matrix.load import load_matrix
+    from conformance.matrix.record import PAGE, drift
+
+    options = Options(tuple(subjects), wanted.select, wanted.oracle)
+    code = run_command(options, wanted.folder, wanted.color, update=wanted.update)
+    matrix_command([wanted.folder], (), Wanted(wanted.folder / "matrix", None, wanted.record), wanted.color)
+    sys.stdout.write(f"matrix {wanted.folder / 'matrix' / 'index.html'}\n")
+    if wanted.record or wanted.select or not PAGE.is_file() or choose_oracle(wanted.oracle) != "live":
+        return code
+    drifted = drift(load_matrix([wanted.folder]))
+    sys.stdout.write("".join(f"docs/matrix.md: {line}\n" for line in drifted))
+    return code or (EXIT_DIVERGENCE if drifted else EXIT_OK)
 
 
 def _say(phase: str, done: int | None = None, total: int | None = None) -> None:
