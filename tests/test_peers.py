@@ -43,7 +43,7 @@ def test_sound_ones_are_built_run_and_shown(tmp_path: Path) -> None:
     assert ended.exit_code == 0, ended.output
     assert "one: " in ended.stdout
     assert (tmp_path / "reports" / "matrix" / "index.html").is_file()
-    assert [line.split()[-4:-1] for line in ended.stdout.splitlines()[-2:]] == [["built", "in", "0"]] * 2
+    assert [line.split()[1:3] for line in ended.stdout.splitlines()[-2:]] == [["built", "in"]] * 2
     again = peers(tmp_path, *words)
     assert [line.split("  ")[-1] for line in again.stdout.splitlines()[-2:]] == ["nothing has changed"] * 2
 
@@ -57,9 +57,9 @@ def test_what_cannot_be_built_or_started_fails_and_the_others_go_on(tmp_path: Pa
     ]
     ended = peers(tmp_path, *words)
     assert ended.exit_code == 3
-    told = dict(line.split("  ", 1) for line in ended.stdout.splitlines()[-4:])
-    assert told.keys() == set(words) or {key.strip() for key in told} == set(words)
-    states = [value.strip() for value in told.values()]
+    told = [line.split("  ", 1) for line in ended.stdout.splitlines()[-4:]]
+    assert [word.strip() for word, _ in told] == words
+    states = [state.strip() for _, state in told]
     assert states[0].startswith("built in")
     assert states[1] == "FAILED: building broken failed (exit 9): exit 9"
     assert states[2] == "FAILED: needing cannot be built: no-such-tool not on PATH"
