@@ -42,20 +42,17 @@ def recorded_rows(page: Path = PAGE) -> list[dict[str, str]]:
 
 
 def drift(matrix: Matrix, page: Path = PAGE) -> list[str]:
-    """Say where the page is not what the matrix says of its columns; nothing where it is.
+    """Say in which of the matrix's rows the page says something else; rows of those who were not run are not looked at.
 
-    Others that the page has are not looked at: not every machine can build all. Raises ConfigurationError as recorded_rows does.
+    Raises ConfigurationError as recorded_rows does.
     """
     kept = {row["subject"]: row for row in recorded_rows(page)}
     made = {row["subject"]: row for row in _rows_of(_text(matrix))}
-    said = [f"{name} is not in {page}" for name in made if name not in kept]
-    for name in made.keys() & kept.keys():
-        said += [
-            f"{name}: {title} is {text}, recorded {kept[name][title]}"
-            for title, text in made[name].items()
-            if kept[name][title] != text
-        ]
-    return sorted(said)
+    said = [f"{name} is not in the table" for name in made if name not in kept]
+    for name in (name for name in made if name in kept):
+        pairs = ((title, text, kept[name].get(title, "nothing")) for title, text in made[name].items())
+        said += [f"{name}: {title} is {text}, recorded is {before}" for title, text, before in pairs if before != text]
+    return said
 
 
 def _text(matrix: Matrix) -> str:

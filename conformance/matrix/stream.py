@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -51,43 +50,43 @@ class Stream:
 def read_stream(path: Path) -> Stream:
     """Read a run's events, or those in its folder. Raises ConfigurationError for a stream that is none."""
     events = path / EVENTS if path.is_dir() else path
-    summary = RunSummary(str(events))
-    cells: Results = {}
-    about: dict[str, CaseResult] = {}
+    summary, taken = RunSummary(str(events)), _Taken()
     for event in read_events(events):
         summary.add(event)
         if isinstance(event, CaseResult):
-            _take(event, cells, about)
+            taken.add(event, summary.close())
     started = summary.close()
-    _add_recorded(started, cells, about)
-    return Stream(events, started, summary.warning, cells, about, tuple(summary.problems))
+    taken.add_recorded()
+    return Stream(events, started, summary.warning, taken.cells, taken.about, tuple(summary.problems))
 
 
-def _take(result: CaseResult, cells: Results, about: dict[str, CaseResult]) -> None:
-    if result.case not in about:
-        about[result.case] = result
-    departs = result.verdict in FAILING or result.verdict == "known"
-    answers = result.answers if departs else tuple(answer for answer in result.answers if answer.who == result.who)
-    who = Who(result.who, result.role == "authority")
-    cells.setdefault(result.case, {})[who] = Cell(msgspec.structs.replace(result, answers=answers, input_hexdump=()))
+class _Taken:
+    """Gathers results; ``recorded[case][who]`` are a recorded authority's answers, which only subjects' results hold."""
 
+    def __init__(self) -> None:
+        self.cells: Results = {}
+        self.about: dict[str, CaseResult] = {}
+        self._recorded: dict[str, dict[Who, dict[str, Answered]]] = {}
 
-def _add_recorded(started: RunStarted, cells: Results, about: dict[str, CaseResult]) -> None:
-    """Make cells of a recorded authority, which has no results of its own, from the answers that subjects were held to."""
-    golden = {participant.name for participant in started.participants if participant.role == "golden"}
-    for case, result in about.items():
-        for name in golden:
-            answers = tuple(_recorded(result, name))
-            if answers:
-                cells[case][Who(name, is_authority=True)] = Cell(
-                    CaseResult(case=case, who=name, role="authority", verdict="pass", profile="", answers=answers)
+    def add(self, result: CaseResult, started: RunStarted) -> None:
+        before = self.about.get(result.case)
+        if before is None or (result.recipe and not before.recipe):
+            self.about[result.case] = result
+        departs = result.verdict in FAILING or result.verdict == "known"
+        answers = result.answers if departs else tuple(answer for answer in result.answers if answer.who == result.who)
+        who = Who(result.who, result.role == "authority")
+        self.cells.setdefault(result.case, {})[who] = Cell(msgspec.structs.replace(result, answers=answers, input_hexdump=()))
+        golden = {one.name for one in started.participants if one.role == "golden"} - {result.who}
+        for answer in result.answers:
+            if answer.who in golden:
+                of_case = self._recorded.setdefault(result.case, {})
+                of_case.setdefault(Who(answer.who, is_authority=True), {}).setdefault(answer.op, answer)
+
+    def add_recorded(self) -> None:
+        """Make cells of the recorded authorities. Whether an answer equals a subject's says nothing of the authority."""
+        for case, found in self._recorded.items():
+            for who, by_op in found.items():
+                answers = tuple(msgspec.structs.replace(answer, same=None) for answer in by_op.values())
+                self.cells[case][who] = Cell(
+                    CaseResult(case=case, who=who.name, role="authority", verdict="pass", profile="", answers=answers)
                 )
-
-
-def _recorded(result: CaseResult, authority: str) -> Iterator[Answered]:
-    """Give an authority's answers; whether they equal the subject's says nothing of the authority."""
-    if authority == result.who:
-        return
-    for answer in result.answers:
-        if answer.who == authority:
-            yield msgspec.structs.replace(answer, same=None)
