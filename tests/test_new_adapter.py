@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from click.testing import CliRunner, Result
 
 from conformance.cases.build import build as build_file
 from conformance.cases.load import load_suites
-from conformance.cases.select import is_plumbing
+from conformance.cases.select import is_plumbing, select
 from conformance.cli import main
 from conformance.new_adapter import NAME, TEMPLATES, languages
 from conformance.outcomes import Reject
@@ -124,6 +126,19 @@ def test_what_it_cannot_do_it_says_and_writes_nothing(
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", "full"]
     assert refused.exit_code == 2
     assert told in refused.stderr
+
+
+def test_the_page_names_the_languages_and_only_commands_and_cases_that_there_are() -> None:
+    page = (ROOT / "docs" / "new-adapter.md").read_text("utf-8")
+    assert [language for language in languages() if f"`{language}`" not in page] == []
+    commands = set(re.findall(r"gguf-conformance ([a-z-]+)", page))
+    assert commands >= {"new-adapter", "build", "run", "explain", "search"}
+    assert commands <= set(main.commands)
+    patterns = {*re.findall(r"--select '!?([^']+)'", page), *re.findall(r"explain (\S+)", page)}
+    assert len(patterns) >= 4
+    assert all(select(load_suites(cases_root()), [pattern]) for pattern in patterns)
+    (workflow,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    assert yaml.safe_load(workflow)["jobs"]["conformance"]["steps"]
 
 
 def test_an_empty_folder_is_taken(tmp_path: Path) -> None:
