@@ -123,6 +123,6 @@
   });
   document.getElementById("open").addEventListener("click", () => suites.forEach((suite) => toggle(suite, true)));
   document.getElementById("close").addEventListener("click", () => suites.forEach((suite) => toggle(suite, false)));
-  window.addEventListener("hashchange", () => { if (location.hash.includes("=")) fromHash(); });
+  window.addEventListener("hashchange", () => { if (!location.hash || location.hash.includes("=")) fromHash(); });
   fromHash();
 })();
