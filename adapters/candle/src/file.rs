@@ -7,8 +7,8 @@ use serde_json::{json, Value};
 use std::{fs::File, io::BufReader};
 
 /// Pairs and tensors lie in hash maps, strings are Rust's, and the data start at an aligned place even where there are none.
-pub fn view(hides: &[&str]) -> Value {
-    json!({"ordered": false, "strings": "lossy", "data_offset": "tensors", "hides": hides})
+pub fn view() -> Value {
+    json!({"ordered": false, "strings": "lossy", "data_offset": "tensors", "hides": ["alignment"]})
 }
 
 pub fn header(path: &str) -> Result<Value, Failure> {
@@ -21,7 +21,7 @@ pub fn load(path: &str) -> Result<Value, Failure> {
     let mut reader = BufReader::new(File::open(path)?);
     let content = Content::read(&mut reader)?;
     let mut tensors = vec![];
-    for (name, info) in &content.tensor_infos {
+    for (name, info) in by_offset(&content) {
         let tensor = content.tensor(&mut reader, name, &Device::Cpu)?;
         let mut shown = entry(name, info);
         shown["nbytes"] = json!(tensor.storage_size_in_bytes().to_string());
@@ -30,16 +30,21 @@ pub fn load(path: &str) -> Result<Value, Failure> {
     Ok(shown(&content, tensors))
 }
 
-/// The directory's order is lost, but in a file that llama.cpp takes the tensors lie in it; of two at one offset the first is empty.
 pub fn tensor(request: &Request) -> Result<Value, Failure> {
     let mut reader = BufReader::new(File::open(&request.path)?);
     let content = Content::read(&mut reader)?;
-    let mut names: Vec<_> = content.tensor_infos.iter().collect();
-    names.sort_by_key(|(_, info)| (info.offset, info.shape.elem_count()));
-    let (name, _) = names.get(request.index).ok_or_else(|| Failure::Adapter("no such tensor".into()))?;
+    let tensors = by_offset(&content);
+    let (name, _) = tensors.get(request.index).ok_or_else(|| Failure::Adapter("no such tensor".into()))?;
     let tensor = content.tensor(&mut reader, name, &Device::Cpu)?;
     std::fs::write(&request.out, tensor.data()?)?;
     Ok(json!({}))
+}
+
+/// The directory's order is lost, but in a file that llama.cpp takes the tensors lie in it; of two at one offset the first is empty.
+fn by_offset(content: &Content) -> Vec<(&String, &TensorInfo)> {
+    let mut tensors: Vec<_> = content.tensor_infos.iter().collect();
+    tensors.sort_by_key(|(name, info)| (info.offset, info.shape.elem_count(), *name));
+    tensors
 }
 
 fn shown(content: &Content, tensors: Vec<Value>) -> Value {
