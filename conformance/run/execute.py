@@ -126,6 +126,7 @@ class Execution:
             self.before.append((case, prepare(case, folder, self.setting.locate)))
         if self.case.put.input and self.prepared.path is not None:
             spoil_input(self.prepared.path, self.case.put.input)
+            self.prepared = self.prepared._replace(data=None, fields=None)
 
     def refused(self, problem: ConfigurationError) -> list[CaseResult]:
         """Give the verdicts on a case without an input."""
@@ -138,8 +139,8 @@ class Execution:
             self._put_before(case, prepared)
         fitting: set[str] = set()
         for step in self._steps():
-            for _ in range(self.case.put.times):
-                self._run_step(step)
+            for number in range(self.case.put.times):
+                self._run_step(step, again=number > 0)
             if step.op == "quantize":
                 fitting.add(step.kind_name)
         for name in self.case.requantize:
@@ -176,21 +177,13 @@ class Execution:
     def _profile(self, member: Member) -> str:
         return self.setting.profile or member.manifest.profile
 
-    def _run_step(self, step: Step) -> None:
+    def _run_step(self, step: Step, *, again: bool) -> None:
         replies: dict[str, list[Reply]] = {}
         for member in self._authorities_first():
-            if self.case.put.times > 1 and self.tallies[member.name].divergences:
-                continue  # once is enough
-            judge = member.name if member.is_authority else self._profile(member)
-            if not member.does(step):
-                kind = f"{step.asked} is not claimed"
-                self.tallies[member.name].skip(f"{kind} of {step.numbers.kind.name}" if step.numbers else kind, kind)
-            elif step.of_a_tensor and judge in self.without_directory:
-                self.tallies[member.name].skip(*[f"{step.asked}: {judge} does not take the file"] * 2)
-            elif step.numbers is not None and self._source(member, step) is None:
-                self.tallies[member.name].skip(
-                    f"no blocks of {step.after} that equal the authority's", f"{step.asked} had no input"
-                )
+            if again and (member.manifest.one_shot or self.tallies[member.name].divergences):
+                continue  # whose process is a new one each time, or who is wrong already, has nothing more to show
+            if reason := self._why_not(member, step):
+                self.tallies[member.name].skip(*reason)
             else:
                 replies[member.name] = self._ask(member, step)
         measures = self._measures(step, replies)
@@ -200,6 +193,22 @@ class Execution:
         for member in self.members:
             if member.name in replies:
                 self._judge_all(member, step, replies[member.name], measures)
+
+    def _why_not(self, member: Member, step: Step) -> tuple[str, str] | None:
+        """Give the reason why a member is not asked a step, and its kind, which is the same for all cases; None if it is."""
+        judge = member.name if member.is_authority else self._profile(member)
+        if not member.does(step):
+            kind = f"{step.asked} is not claimed"
+            return f"{kind} of {step.numbers.kind.name}" if step.numbers else kind, kind
+        if self.case.put.input and member.manifest.one_shot:
+            kind = f"{step.asked} of what is no file: a process that ends with it may end as it likes"
+            return kind, kind
+        if step.of_a_tensor and judge in self.without_directory:
+            kind = f"{step.asked}: {judge} does not take the file"
+            return kind, kind
+        if step.numbers is not None and self._source(member, step) is None:
+            return f"no blocks of {step.after} that equal the authority's", f"{step.asked} had no input"
+        return None
 
     def _authorities_first(self) -> list[Member]:
         return sorted(self.members, key=lambda member: not member.is_authority)

@@ -62,9 +62,10 @@ class Member:
     def ask(self, step: Step, case: Case, path: Path | None, source: Path | None, folder: Path) -> list[Reply]:
         """Put the step's request to the process, as often at once as the case says; an answer without its output is a breach.
 
-        The replies are fewer than the requests where one of them broke the process: it is the last.
+        The replies are fewer than the requests where one of them broke the process: it is the last. A one-shot subject is asked
+        once, since its process ends with each request.
         """
-        outs = [self._out(step, case, folder, number) for number in range(case.put.ahead)]
+        outs = [self._out(step, case, folder, number) for number in range(1 if self.manifest.one_shot else case.put.ahead)]
         require_room(folder, (step.due_bytes or 0) * len(outs))
         messages = [self._message(case, request(step, path, source, out)) for out in outs]
         limits = case.limits

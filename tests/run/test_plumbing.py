@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -118,3 +119,18 @@ def test_plumbing_comes_before_all_else() -> None:
     ids = [case.id for case in in_order(load_suites(cases_root()))]
     assert all(map(is_plumbing, ids[: len(CASES)]))
     assert not any(map(is_plumbing, ids[len(CASES) :]))
+
+
+@pytest.mark.parametrize("suite", ["answers", "requests"])
+def test_a_one_shot_subject_is_asked_once_and_only_of_files(tmp_path: Path, suite: str) -> None:
+    """A process for each of 700 requests would show nothing that one does not; without a file it may end as it likes."""
+    begun = tmp_path / "begun"
+    (tmp_path / "adapter.yaml").write_text(
+        "name: once\nlanguage: sh\none_shot: true\n"
+        f"""command: [sh, -c, 'echo >> {begun}; exec "{sys.executable}" -m impl "$@"', sh]\n"""
+    )
+    found = verdicts(load_manifest(tmp_path), suite)
+    apart = {"missing": "skip", "folder": "skip"} if suite == "requests" else {}
+    assert {key: verdict for key, verdict in found.items() if verdict != "pass"} == apart
+    requests = sum(len(case.ask) + len(case.before) for case in CASES if case.suite == f"protocol/{suite}" and not case.put.input)
+    assert len(begun.read_text()) == requests + 1  # and the hello
