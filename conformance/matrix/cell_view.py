@@ -65,17 +65,19 @@ def suite_views(matrix: Matrix, index: FindingIndex) -> list[SuiteView]:
 
 
 def _sum_view(suite: Suite, who: Who) -> CellView:
-    """Count a participant's departures in a suite; of an authority, the cases that it does not survive."""
+    """Count a participant's gravest departures in a suite, of how many; of an authority, the cases that it does not survive."""
     cells = suite.cells(who)
     departing = [cell for cell in cells if cell.state or DEATHS & set(cell.marks)]
     if not departing:
         return _calm_view(cells)
     gravest = min((cell.kind for cell in departing), key=lambda kind: GRAVITY.get(kind, len(GRAVITY)))
+    those = sum(cell.kind == gravest for cell in departing)
+    count = number(those) if those == len(departing) else f"{number(those)}/{number(len(departing))}"
     counts = Counter(KINDS[mark].words for cell in departing for mark in cell.marks or (cell.kind,))
     told = "; ".join(f"{words}: {number(count)}" for words, count in counts.most_common())
     new = " new" if any(cell.state == "new" for cell in departing) else ""
     title = f"{number(len(departing))} of {plural(len(cells), 'case')} · {told}"
-    return CellView(f"{gravest}{new}", f"{KINDS[gravest].sign}{number(len(departing))}{'!' if new else ''}", title)
+    return CellView(f"{gravest}{new}", f"{KINDS[gravest].sign}{count}{STATE_SIGNS['new'] if new else ''}", title)
 
 
 def _calm_view(cells: list[Cell]) -> CellView:
