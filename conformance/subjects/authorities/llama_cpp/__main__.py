@@ -8,6 +8,7 @@ import sys
 from conformance.adapter import PROTOCOL, Adapter, Header, Identity, Ops, View
 from conformance.errors import AuthorityMissingError
 from conformance.subjects.authorities.llama_cpp import blocks, probe, writer
+from conformance.subjects.authorities.llama_cpp.kinds import kinds
 from conformance.subjects.authorities.llama_cpp.library import LIBRARY_VARIABLE, libraries, package_version
 from conformance.subjects.authorities.llama_cpp.loaded import Loader
 from conformance.subjects.authorities.llama_cpp.reader import read_header
@@ -33,7 +34,12 @@ def identity() -> Identity:
     if package is not None:
         details["llama_cpp_python"] = package
     return Identity(
-        name="llama.cpp", version=package or f"ggml {ggml}", language="c", protocol=PROTOCOL, ops=_ops(), details=details
+        name="llama.cpp" if package else f"ggml-{ggml}",
+        version=package or f"ggml {ggml}",
+        language="c",
+        protocol=PROTOCOL,
+        ops=_ops(),
+        details=details,
     )
 
 
@@ -77,7 +83,7 @@ def adapter() -> Adapter:
 def main(arguments: list[str]) -> int:
     """Run the adapter; give its exit code."""
     try:
-        libraries()
+        kinds()
     except AuthorityMissingError as error:
         print(error, file=sys.stderr)  # noqa: T201 - the adapter's own stderr, where the harness looks for it
         return error.exit_code

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
+from conformance.errors import AuthorityMissingError
 from conformance.subjects.authorities.llama_cpp.library import (
     ConvertRows,
     InitParams,
@@ -47,8 +48,9 @@ class Kind(NamedTuple):
 
     @property
     def traits_cpu(self) -> TypeTraitsCpu:
-        """``ggml_type_traits_cpu`` of the CPU library."""
-        traits: TypeTraitsCpu = libraries().cpu.ggml_get_type_traits_cpu(self.id).contents
+        """``ggml_type_traits_cpu`` of the CPU library; without one, traits that name no function."""
+        cpu = libraries().cpu
+        traits: TypeTraitsCpu = TypeTraitsCpu() if cpu is None else cpu.ggml_get_type_traits_cpu(self.id).contents
         return traits
 
     def row_bytes(self, cols: int) -> int:
@@ -76,9 +78,27 @@ def _type_count() -> int:
     return int(found[1])
 
 
+def _require_known_traits() -> None:
+    """Raise AuthorityMissingError where ``ggml_type_traits`` is laid out otherwise than here: the fields of F32 tell.
+
+    A field more or less moves ``type_size``, and with the next type's name what would be read there is no address.
+    """
+    first = libraries().base.ggml_get_type_traits(0).contents
+    if (first.blck_size, first.type_size, first.type_name) != (1, 4, b"f32"):
+        raise AuthorityMissingError(
+            "the library describes its types in another layout than ggml_type_traits has here",
+            where=str(libraries().path),
+            hint="It is too old or too new for this adapter.",
+        )
+
+
 @cache
 def kinds() -> dict[str, Kind]:
-    """Give the library's types by name; withdrawn ones, which have no block, are left out."""
+    """Give the library's types by name; withdrawn ones, which have no block, are left out.
+
+    Raises AuthorityMissingError for a library that describes them in another layout.
+    """
+    _require_known_traits()
     found = {}
     for number in range(_type_count()):
         traits = libraries().base.ggml_get_type_traits(number).contents
@@ -135,7 +155,9 @@ def vector_dot(kind: Kind, partner: Kind) -> Function | None:
     return None if plain is None or (scalar is not None and _address(plain) == _address(scalar)) else plain
 
 
-def _function(prototype: Callable[[int], Function], address: int | None, library: ctypes.CDLL, symbol: str) -> Function | None:
+def _function(
+    prototype: Callable[[int], Function], address: int | None, library: ctypes.CDLL | None, symbol: str
+) -> Function | None:
     """Give the function at ``address``, else the one exported as ``symbol``, else None."""
     if address:
         return prototype(address)

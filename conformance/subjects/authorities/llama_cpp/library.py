@@ -85,10 +85,10 @@ class ContextParams(ctypes.Structure):
 
 
 class Libraries(NamedTuple):
-    """The loaded libraries and where ``base`` came from."""
+    """The loaded libraries and where ``base`` came from; ``cpu`` may be the same one, or missing."""
 
     base: ctypes.CDLL
-    cpu: ctypes.CDLL
+    cpu: ctypes.CDLL | None
     path: Path
 
 
@@ -186,9 +186,18 @@ def _library_folder() -> Path:
     return package / "lib"
 
 
+def _whole_library() -> Path | None:
+    """Give the file that the variable names where it holds both parts, such as a Python module that ggml is linked into."""
+    path = Path(os.environ.get(LIBRARY_VARIABLE, ""))
+    return path if path.is_file() and not path.name.startswith("libggml-") else None
+
+
+def _name(folder: Path, stem: str) -> Path:
+    return folder / f"lib{stem}{'.dylib' if sys.platform == 'darwin' else '.so'}"
+
+
 def _shared_library(folder: Path, stem: str) -> Path:
-    suffix = ".dylib" if sys.platform == "darwin" else ".so"
-    path = folder / f"lib{stem}{suffix}"
+    path = _name(folder, stem)
     if not path.is_file():
         raise AuthorityMissingError(
             f"no {path.name} in {folder}",
@@ -217,11 +226,21 @@ def _load(path: Path, functions: dict[str, tuple[object, tuple[object, ...]]]) -
 def libraries() -> Libraries:
     """Load ggml-base and ggml-cpu, once.
 
-    Raises AuthorityMissingError if they are not there, do not load, or lack a function.
+    Raises AuthorityMissingError if they are not there, do not load, or lack a function. A library from another place may come
+    without ggml-cpu; the installed package has both.
     """
+    path = _whole_library()
+    if path is not None:
+        return Libraries(_load(path, _BASE_FUNCTIONS), _initialised(path), path)
     folder = _library_folder()
     path = _shared_library(folder, "ggml-base")
     base = _load(path, _BASE_FUNCTIONS)
-    cpu = _load(_shared_library(folder, "ggml-cpu"), _CPU_FUNCTIONS)
+    if os.environ.get(LIBRARY_VARIABLE) and not _name(folder, "ggml-cpu").exists():
+        return Libraries(base, None, path)
+    return Libraries(base, _initialised(_shared_library(folder, "ggml-cpu")), path)
+
+
+def _initialised(path: Path) -> ctypes.CDLL:
+    cpu = _load(path, _CPU_FUNCTIONS)
     cpu.ggml_cpu_init()  # fills the tables that the dot products convert their f16 scales with
-    return Libraries(base, cpu, path)
+    return cpu

@@ -122,7 +122,9 @@ def contraction_base() -> str:
 
 
 def contraction_dot() -> str:
-    """Tell the same of the scalar dot products in ggml-cpu."""
+    """Tell the same of the scalar dot products in ggml-cpu, "none" if there is no ggml-cpu."""
+    if libraries().cpu is None:
+        return "none"
     return summary({probe.type: judge(_product(probe), probe.separate, probe.fused) for probe in DOT_PROBES})
 
 
