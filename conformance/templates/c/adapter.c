@@ -3,10 +3,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <setjmp.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "json.h"
@@ -14,20 +10,12 @@
 // An answer is written to memory first, so that one that is given up half-way leaves nothing behind.
 static FILE *out;
 static jmp_buf given_up;
-static const char *field, *class; // of the answer that is given instead: reject or error, and the class of a reject
-static char message[200];
+static const char *class, *message; // of the answer that is given instead; an error has no class
 
-// Refuses the input: a verdict on the file. The classes are listed in docs/protocol.md; "other" fits all.
+// Refuses the input: a verdict on the file. The classes are listed in docs/protocol.md; "other" fits all. With NULL it says that
+// the adapter itself failed, which is no verdict.
 static _Noreturn void reject(const char *why, const char *text) {
-    field = "reject", class = why;
-    snprintf(message, sizeof message, "%s", text);
-    longjmp(given_up, 1);
-}
-
-// Says that the adapter itself failed: no verdict on the file.
-static _Noreturn void fail(const char *text) {
-    field = "error";
-    snprintf(message, sizeof message, "%s", text);
+    class = why, message = text;
     longjmp(given_up, 1);
 }
 
@@ -54,16 +42,9 @@ static uint64_t bits(unsigned width) {
     return sum;
 }
 
-static size_t string(const unsigned char **start) {
-    uint64_t length = bits(8);
-    *start = take(length, "bad-length");
-    return length;
-}
-
 static void write_string(void) {
-    const unsigned char *start;
-    size_t length = string(&start);
-    json_text(out, start, length);
+    uint64_t length = bits(8);
+    json_text(out, take(length, "bad-length"), length);
 }
 
 static unsigned type_of(bool arrays) {
@@ -88,11 +69,11 @@ static void write_value(unsigned type) {
 }
 
 static void write_pair(uint64_t *alignment) {
-    const unsigned char *key;
-    size_t length = string(&key);
-    unsigned type = type_of(true);
+    const unsigned char *key = data + at + 8;
     fputs("{\"key\":", out);
-    json_text(out, key, length);
+    write_string();
+    size_t length = data + at - key;
+    unsigned type = type_of(true);
     fprintf(out, ",\"type\":\"%s\",", names[type]);
     unsigned items = type == ARRAY ? type_of(false) : type;
     uint64_t count = type == ARRAY ? bits(8) : 1;
@@ -118,15 +99,16 @@ static void write_tensor(void) {
 
 static void read_file(const char *path) {
     FILE *file = fopen(path, "rb");
-    if (!file) fail(strerror(errno));
+    at = 0;
+    if (!file) reject(NULL, strerror(errno));
     size_t room = 0;
-    for (size = at = 0;; size += fread(data + size, 1, room - size, file)) {
+    for (size = 0;; size += fread(data + size, 1, room - size, file)) {
         if (feof(file) || ferror(file)) break;
         if (size == room) data = realloc(data, room = 2 * room + 65536);
     }
     bool failed = ferror(file);
     fclose(file);
-    if (failed) fail("the file cannot be read");
+    if (failed) reject(NULL, "the file cannot be read");
 }
 
 static void header(const char *path) {
@@ -157,7 +139,7 @@ static void header(const char *path) {
 // Writes the field of the answer and what stands in it.
 static void respond(const char *op, const char *path) {
     if (!op) {
-        fail("not a request");
+        reject(NULL, "not a request");
     } else if (!strcmp(op, "hello")) {
         fputs("\"ok\":" HELLO, out);
     } else if (!strcmp(op, "header") && path) {
@@ -170,10 +152,10 @@ static void respond(const char *op, const char *path) {
 }
 
 static void write_instead(void) {
-    fprintf(out, "\"%s\":", field);
-    if (!strcmp(field, "reject")) fprintf(out, "{\"class\":\"%s\",\"at\":%zu,\"message\":", class, at);
+    if (class) fprintf(out, "\"reject\":{\"class\":\"%s\",\"at\":%zu,\"message\":", class, at);
+    else fputs("\"error\":", out);
     json_text(out, message, strlen(message));
-    if (!strcmp(field, "reject")) fputc('}', out);
+    if (class) fputc('}', out);
 }
 
 int main(void) {
