@@ -61,11 +61,13 @@ def load(request: Any) -> Header:
 
 
 def tensor(request: Any) -> None:
-    """Write what ``read_tensor_bytes`` returns of that tensor."""
+    """Write what ``read_tensor_bytes`` returns of that tensor. It refuses a tensor of unknown size by a plain ValueError."""
     try:
         file = libgguf.inspect_gguf(request.path)
         Path(request.out).write_bytes(file.read_tensor_bytes(file.tensors[request.index]))
-    except REFUSAL as error:
+    except UnicodeDecodeError:  # a ValueError, but nobody meant it
+        raise
+    except ValueError as error:
         raise refusal(error) from error
 
 
