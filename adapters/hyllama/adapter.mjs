@@ -59,7 +59,7 @@ function tensor({ name, type, shape, offset }) {
 /** A number that the protocol has as one of JSON; a file's own key may have put something else in its place. */
 function natural(name, value) {
   if (typeof value === "number" && value >= 0) return value;
-  throw new Error(`${name} is ${value}, a ${typeof value}`);
+  throw new Error(`${name} is ${value} (${typeof value})`);
 }
 
 function header(path) {

@@ -66,7 +66,7 @@ function tensor({ name, ggmlType, dimensions, offset }) {
 /** A number that the protocol has as one of JSON, which has no NaN. */
 function natural(name, value) {
   if (typeof value === "number" && value >= 0) return value;
-  throw new Error(`${name} is ${value}, a ${typeof value}`);
+  throw new Error(`${name} is ${value} (${typeof value})`);
 }
 
 async function header(path) {
