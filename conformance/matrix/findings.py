@@ -97,7 +97,7 @@ def _size(about: CaseResult, result: CaseResult) -> tuple[int, int, str]:
 
 
 def findings_of(matrix: Matrix) -> list[Finding]:
-    """Give all findings: new ones first, then the gravest, those of most participants and cases."""
+    """Give all findings: new ones first, then the gravest; those with one signature together, of most participants first."""
     order = {column.who: place for place, column in enumerate(matrix.columns)}
     grouped: dict[tuple[str, tuple[Who, ...]], list[tuple[Row, dict[Who, Failure]]]] = {}
     for row in matrix.rows:
@@ -119,11 +119,11 @@ def _by_signature(row: Row) -> dict[str, dict[Who, Failure]]:
     return found
 
 
-def _rank(finding: Finding) -> tuple[bool, int, int, int, str]:
+def _rank(finding: Finding) -> tuple[bool, int, str, int, int]:
     return (
         finding.state == "known",
         GRAVITY.get(finding.mark, len(GRAVITY)),
+        finding.signature,
         -len(finding.who),
         -len(finding.rows),
-        finding.signature,
     )

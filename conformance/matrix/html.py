@@ -16,8 +16,8 @@ from conformance.matrix.cell_view import finding_index, suite_views
 from conformance.matrix.finding_view import FindingView
 from conformance.matrix.findings import Finding, findings_of
 from conformance.matrix.kinds import KINDS, MARKS, PLAIN
-from conformance.matrix.matrix import Matrix
-from conformance.matrix.numbers import number_rows
+from conformance.matrix.matrix import Matrix, problems_of
+from conformance.matrix.numbers import number_rows, percent
 from conformance.matrix.plot import shares, small_plot, wide_plot
 from conformance.matrix.summary import summary_rows
 from conformance.report.text import number, one_line, plural
@@ -64,6 +64,7 @@ def index_html(matrix: Matrix, findings: Iterable[Finding]) -> str:
         "index.html.j2",
         matrix=matrix,
         columns=matrix.columns,
+        problems=problems_of(matrix),
         summary=summary_rows(matrix),
         suites=suite_views(matrix, finding_index(found)),
         findings=found,
@@ -114,5 +115,6 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(number=number, plural=plural, small_plot=small_plot, wide_plot=wide_plot, shares=shares)
+    environment.filters.update(percent=percent)
     environment.globals.update(kinds=KINDS, folder=FINDINGS, index=INDEX)
     return environment

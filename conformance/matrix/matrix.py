@@ -69,3 +69,11 @@ class Matrix:
         if who.is_authority:
             return ""
         return next((name for name, _ in Counter(cell.result.profile for cell in self.by_who[who]).most_common(1)), "")
+
+
+def problems_of(matrix: Matrix) -> dict[tuple[str, str], list[KnownProblem]]:
+    """Give the entries of divergences files that no longer hold, by subject and by what is the matter with them."""
+    found: dict[tuple[str, str], list[KnownProblem]] = {}
+    for problem in matrix.problems:
+        found.setdefault((problem.subject, problem.says), []).append(problem)
+    return found

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from conformance.matrix.findings import Finding, findings_of
 from conformance.matrix.kinds import KINDS
-from conformance.matrix.matrix import Matrix
+from conformance.matrix.matrix import Matrix, problems_of
 from conformance.matrix.summary import SummaryRow, summary_rows
 from conformance.matrix.table import COLUMNS, SummaryColumn
 from conformance.report.text import number, one_line, plural
@@ -36,10 +36,9 @@ def _all_lines(matrix: Matrix, width: int) -> Iterator[Text]:
 def _remarks(matrix: Matrix) -> Iterator[Text]:
     yield from (Text(f"!! {one_line(warning)} !!", style=_BAD) for warning in matrix.warnings)
     yield from (Text(one_line(note), style=_CALM) for note in matrix.notes)
-    for problem in matrix.problems:
-        said = "no longer happens" if problem.kind == "stale" else "matches no case"
-        named = f"{one_line(problem.pattern)} with {one_line(problem.signature)}"
-        yield Text(f"known divergence of {one_line(problem.subject)} {said}: {named}", style=_BAD)
+    for (subject, said), problems in problems_of(matrix).items():
+        yield Text(f"{one_line(subject)}: {plural(len(problems), 'known divergence')}, each {said}, such as", style=_BAD)
+        yield Text(f"  {one_line(problems[0].pattern)} with {one_line(problems[0].signature)}", style=_CALM)
 
 
 def _tables(rows: Sequence[SummaryRow], width: int) -> Iterator[Text]:

@@ -2,15 +2,19 @@
 
 from pathlib import Path
 
+import msgspec
+import pytest
+
 from conformance.matrix.cell import Who
 from conformance.matrix.findings import added, findings_of
 from conformance.matrix.groups import suites_of
 from conformance.matrix.load import load_matrix
 from conformance.matrix.matrix import Matrix
-from conformance.matrix.numbers import Compared, number_rows
+from conformance.matrix.numbers import Compared, number_rows, percent
 from conformance.matrix.summary import summary_rows
+from conformance.report.events import OpCount
 from tests.matrix.streams import LLAMA, answer, authority_results, lax_results, mortal_results, stream, subject
-from tests.report.samples import result
+from tests.report.samples import BYTE, result
 
 LAX, MORTAL = Who("lax", is_authority=False), Who("mortal", is_authority=False)
 
@@ -101,6 +105,25 @@ def test_numbers_are_added_up_by_op_and_type(matrix: Matrix) -> None:
     assert (row.op, row.type, row.differs) == ("dequantize", "Q4_K", True)
     assert row.by_who == {LAX: Compared(2, 4, 2, (0, 3, 5, 0, 1), 9)}
     assert findings_of(matrix)[1].spread(LAX) == (0, 3, 5, 0, 1)
+
+
+def test_of_blocks_the_share_of_bytes_is_told_each_case_once(tmp_path: Path) -> None:
+    scales = msgspec.structs.replace(BYTE, signature="quantize:Q4_K:bytes:d", different=10, compared=100)
+    codes = msgspec.structs.replace(scales, signature="quantize:Q4_K:bytes:qs")
+    few = answer("n/few", "lax", "ok", "diverge", "quantize", divergences=(scales, codes), by_op=(_quantized("quantize"),))
+    weighted = _quantized("quantize with imatrix")
+    many = answer("n/many", "lax", "ok", "diverge", "quantize", divergences=(BYTE,), by_op=(weighted,))
+    rows = number_rows(load_matrix([stream(tmp_path / "s", [few, many], subject("lax"))]))
+    assert [(row.op, row.by_who[LAX].share) for row in rows] == [("quantize", 0.1), ("quantize with imatrix", 905 / 139468)]
+
+
+def _quantized(op: str) -> OpCount:
+    return OpCount("Q4_K", op, 1, 2, 1)
+
+
+@pytest.mark.parametrize(("share", "text"), [(1.0, "100 %"), (0.125, "12 %"), (0.0003, "0.03 %"), (0.05, "5 %")])
+def test_a_share_is_never_told_as_none(share: float, text: str) -> None:
+    assert percent(share) == text
 
 
 def test_spreads_of_other_lengths_are_added_place_by_place() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from conformance.matrix.cell_view import finding_index, suite_views
 from conformance.matrix.findings import findings_of
+from conformance.matrix.html import index_html
 from conformance.matrix.load import load_matrix
 from conformance.matrix.markdown import markdown
 from conformance.matrix.matrix import Matrix
@@ -84,7 +85,12 @@ def test_the_terminal_tells_what_is_not_whole_and_what_no_longer_holds(tmp_path:
     assert "TRUNCATED" in text
     matrix = load_matrix([stream(tmp_path / "s", lax_results(), subject("lax"))])
     told = Matrix(matrix.columns, matrix.rows, problems=(PROBLEM,))
-    assert "known divergence of newreader no longer happens: container/kv/* with header:-:value:kv" in _printed(told)
+    assert "newreader: 1 known divergence, each no longer happens, such as\n  container/kv/* with header:-:value:kv\n" in _printed(
+        told
+    )
+    page = index_html(told, findings_of(told))
+    assert "newreader: 1 known divergence, each no longer happens" in page
+    assert "<code>container/kv/*</code> with <code>header:-:value:kv</code>" in page
 
 
 def test_colours_are_for_terminals(matrix: Matrix) -> None:
