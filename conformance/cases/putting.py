@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import msgspec
 
@@ -16,6 +17,7 @@ LONGEST_FOLDER = 3840
 # Fields of every request; what else an op has stands in ``conformance.subjects.protocol``.
 _TAKEN = ("op", "seq", "path", "type", "rows", "cols", "in", "out")
 _MOST = 10_000
+_NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
 def parse_put(entry: Entry, source: Input, ask: tuple[str, ...]) -> Put:
@@ -58,10 +60,12 @@ def _fields(entry: Entry) -> str:
     """Give the JSON text of an object whose names no request has as a field that must be there."""
     try:
         fields = msgspec.json.decode(entry.text(), type=dict[str, object])
-    except (msgspec.DecodeError, UnicodeEncodeError) as error:
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
         raise entry.error(
             f"{entry.shown()} is no JSON object: {error}", """write it as '{"later": 1, "imatrix": null}'"""
         ) from None
+    if odd := [name for name in fields if not _NAME.fullmatch(name)]:
+        raise entry.error(f"{odd[0]!a} is no field's name", "use letters, digits, and . _ -")
     if taken := [name for name in fields if name in _TAKEN]:
         raise entry.error(f"`{taken[0]}` is the request's own", f"name fields other than: {', '.join(_TAKEN)}")
     return json.dumps(fields, ensure_ascii=False)

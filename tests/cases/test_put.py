@@ -49,6 +49,9 @@ def test_a_report_shows_how_a_case_was_put(tmp_path: Path) -> None:
         ("{input: gone}", "`gone` is not known here"),
         ("{fields: '[1]'}", "is no JSON object"),
         ("{fields: '{1}'}", "is no JSON object"),
+        ('{fields: \'{"a": ' + 3000 * "[" + 3000 * "]" + "}'}", "is no JSON object"),
+        (r"""{fields: '{"a\"b": 1}'}""", "is no field's name"),
+        (r"""{fields: '{"a\n": 1}'}""", "is no field's name"),
         ("""{fields: '{"seq": 1}'}""", "`seq` is the request's own"),
     ],
 )
