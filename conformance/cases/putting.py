@@ -15,7 +15,7 @@ INPUTS = ("missing", "folder")
 # A path has 4,095 bytes at most (Linux, PATH_MAX less the NUL), and the names of files come after the folder.
 LONGEST_FOLDER = 3840
 # Fields of every request; what else an op has stands in ``conformance.subjects.protocol``.
-_TAKEN = ("op", "seq", "path", "type", "rows", "cols", "in", "out")
+_TAKEN = ("op", "seq", "path", "index", "type", "rows", "cols", "in", "out", "weights", "x", "description", "data")
 _MOST = 10_000
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 
