@@ -37,6 +37,7 @@ CODES = {
     "tensor_offset_alignment": "bad-offset",
     "tensor_payload_overlap": "bad-offset",
     "tensor_payload_range": "missing-data",
+    "tensor_shape_invalid": "bad-dims",
 }
 FLOATS = {"f32": ("<f", "<I", 8), "f64": ("<d", "<Q", 16)}
 # The numpy port builds the tables of these in Python, for up to half a minute each.
@@ -102,11 +103,12 @@ def pair(key: str, found: libgguf.GGUFMetadataValue) -> Pair:
     kind = VALUE_TYPES[found.raw_type]
     if kind != "array":
         return Pair(key, kind, element(kind, found.value))
-    items = VALUE_TYPES[found.raw_array_type]
+    # Of no elements the type may be one that does not exist.
+    items = VALUE_TYPES[found.raw_array_type] if found.raw_array_type < len(VALUE_TYPES) else None
     return Pair(key, kind, [element(items, value) for value in found.value], items)
 
 
-def element(kind: str, value: Any) -> str:
+def element(kind: str | None, value: Any) -> str:
     """Give one value as the protocol writes it."""
     if kind in FLOATS:
         form, bits, digits = FLOATS[kind]

@@ -188,6 +188,18 @@ def test_a_message_of_no_rule_is_other():
     assert classify("alignment 24 is not a power of 2, says a later version") == "other"
 
 
+@pytest.mark.parametrize(
+    ("message", "name"),
+    [
+        ("duplicate key 'a' for tensors 0 and 1 ", "duplicate-key"),
+        ("duplicate tensor name 't' for tensors 0 and 1", "duplicate-tensor"),
+        ("total number of elements in tensor 't' with shape (9223372036854775807, 1, 1, 1) is >= 9223372036854775807", "bad-dims"),
+    ],
+)
+def test_what_ggml_0_20_said(message, name):
+    assert classify(message) == name
+
+
 def test_a_missing_file_is_no_refusal(llama_cpp, tmp_path):
     outcome = llama_cpp.ask(HeaderRequest(seq=0, path=str(tmp_path / "none.gguf"))).outcome
     assert isinstance(outcome, Error)

@@ -49,6 +49,10 @@ _MESSAGES: tuple[tuple[str, str], ...] = (
     (r"tensor '.*' size overflow, cannot accumulate size .*", "bad-size"),
     (r"memory size overflow while allocating ggml context", "bad-size"),
     (r"failed to read tensor data binary blob", "missing-data"),
+    # As ggml 0.20 says it.
+    (r"duplicate key '.*' for tensors \d+ and \d+ ?", "duplicate-key"),
+    (r"duplicate tensor name '.*' for tensors \d+ and \d+", "duplicate-tensor"),
+    (r"total number of elements in tensor '.*' with shape \(.*\) is >= \d+", "bad-dims"),
 )
 _CLASSES = tuple((re.compile(pattern, re.DOTALL), name) for pattern, name in _MESSAGES)
 _SECTION = re.compile(r"failed to read (header|key-value pairs|tensor info)")
