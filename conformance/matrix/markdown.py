@@ -8,10 +8,11 @@ from conformance.matrix.findings import findings_of
 from conformance.matrix.groups import suites_of
 from conformance.matrix.kinds import KINDS
 from conformance.matrix.matrix import Matrix
+from conformance.matrix.numbers import Compared, number_rows, percent
 from conformance.matrix.summary import SummaryRow, summary_rows
 from conformance.matrix.table import COLUMNS
 from conformance.report.markdown import cell, prose
-from conformance.report.text import number
+from conformance.report.text import number, plural
 
 
 def markdown(matrix: Matrix) -> str:
@@ -23,6 +24,7 @@ def markdown(matrix: Matrix) -> str:
         summary_table(summary_rows(matrix)).rstrip(),
         "## Suites\n\nIn how many cases somebody departs, known divergences included; `-`: in none, `skip`: nothing was compared.",
         "\n".join(_suites(matrix)),
+        *_numbers(matrix),
         "## Divergences",
         "\n".join(_findings(matrix)) or "None.",
     ]
@@ -50,6 +52,27 @@ def _suites(matrix: Matrix) -> Iterator[str]:
         skipped = [bool(members) and all(one.kind == "skip" for one in members) for members in cells]
         told = [number(count) if count else "skip" if skip else "-" for count, skip in zip(counts, skipped, strict=True)]
         yield _line([str(prose(suite.name)), number(suite.cases), *told])
+
+
+def _numbers(matrix: Matrix) -> Iterator[str]:
+    """Give the ops and types on which somebody computes other numbers, and how far these are."""
+    rows = [row for row in number_rows(matrix) if row.differs]
+    if not rows:
+        return
+    who = [column.who for column in matrix.columns if any(column.who in row.by_who for row in rows)]
+    yield "## Numbers\n\nOf how many answers the numbers are not the authority's; of the blocks in these, how much of the bytes."
+    heads = [_line(["op and type", *(str(prose(one.name)) for one in who)]), _line(["---"] * (len(who) + 1))]
+    lines = [_line([str(prose(f"{row.op} {row.type}")), *(_compared(row.by_who.get(one)) for one in who)]) for row in rows]
+    yield "\n".join([*heads, *lines])
+
+
+def _compared(compared: Compared | None) -> str:
+    if compared is None or not compared.different:
+        return "" if compared is None else "-"
+    told = f"{number(compared.different)} of {number(compared.answers)}"
+    if compared.largest is not None:
+        told += f", at most {plural(compared.largest, 'ulp')}"
+    return told if compared.share is None else f"{told}, {percent(compared.share)}"
 
 
 def _findings(matrix: Matrix) -> Iterator[str]:
