@@ -11,7 +11,7 @@ from conformance.errors import EXIT_HARNESS, EXIT_OK
 from conformance.matrix.html import write_html
 from conformance.matrix.load import load_matrix
 from conformance.matrix.markdown import markdown
-from conformance.matrix.record import record
+from conformance.matrix.record import record, require_corpus
 from conformance.matrix.terminal import render
 from conformance.report.console import Color, make_console
 from conformance.report.write import writing
@@ -32,6 +32,7 @@ def matrix_command(events: Sequence[Path], patterns: Sequence[str], wanted: Want
     """
     matrix = load_matrix(events, patterns)
     if wanted.record:
+        require_corpus(matrix)
         record(matrix)
     if wanted.html is not None:
         write_html(matrix, wanted.html)

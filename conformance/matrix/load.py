@@ -64,6 +64,8 @@ def _latest(streams: Sequence[Stream]) -> tuple[dict[Who, int], list[str]]:
     notes = []
     for index, stream in enumerate(streams):
         for who in stream.participants:
+            if who.is_authority and who in taken and stream.started.oracle == "golden":
+                continue  # a live one answers more than is recorded
             if who in taken and not who.is_authority:
                 notes.append(f"{who.name} is in {streams[taken[who]].path} and {stream.path}: taken from the latter, the later run")
             taken[who] = index
@@ -77,11 +79,14 @@ def _problems(streams: Sequence[Stream], taken: dict[Who, int]) -> Iterator[Know
 
 
 def _rows(streams: Sequence[Stream], taken: dict[Who, int]) -> list[Row]:
-    """Give a row for each case, by id. What an authority did is taken from the last stream that has it on that case."""
+    """Give a row for each case, by id. What an authority does there is taken from the last live stream, else a recorded one."""
     cells: dict[str, dict[Who, Cell]] = {}
+    for stream in sorted(streams, key=lambda one: one.started.oracle == "live"):
+        for case, found in stream.cells.items():
+            cells.setdefault(case, {}).update({who: cell for who, cell in found.items() if who.is_authority})
     for index, stream in enumerate(streams):
         for case, found in stream.cells.items():
-            kept = {who: cell for who, cell in found.items() if who.is_authority or taken.get(who) == index}
+            kept = {who: cell for who, cell in found.items() if not who.is_authority and taken.get(who) == index}
             cells.setdefault(case, {}).update(kept)
     about = {case: result for stream in streams for case, result in stream.about.items()}
     return [Row(case, about[case], found) for case, found in sorted(cells.items()) if found]

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from conformance.cases.load import load_suites
 from conformance.errors import ConfigurationError, UsageError
 from conformance.matrix.markdown import summary_table
 from conformance.matrix.matrix import Matrix
 from conformance.matrix.summary import summary_rows
-from conformance.report.text import number
+from conformance.places import cases_root
+from conformance.report.text import number, one_line
 
 PAGE = Path(__file__).parents[2] / "docs" / "matrix.md"
 BEGIN, END = "<!-- matrix: begin -->", "<!-- matrix: end -->"
@@ -29,6 +31,18 @@ def record(matrix: Matrix, page: Path = PAGE) -> None:
         raise ConfigurationError(f"a run that is not whole is not recorded: {matrix.warnings[0]}", hint="run it again")
     head, _, tail = _apart(page)
     page.write_text(f"{head}{BEGIN}\n\n{_text(matrix)}\n{END}{tail}", "utf-8")
+
+
+def require_corpus(matrix: Matrix) -> None:
+    """Make sure that every subject was run on all cases that there are. Raises UsageError."""
+    every = {case.id for case in load_suites(cases_root())}
+    for column in matrix.subjects:
+        ran = {cell.result.case for cell in matrix.by_who[column.who]}
+        if ran != every:
+            raise UsageError(
+                f"{one_line(column.who.name)} was run on {number(len(ran & every))} of {number(len(every))} cases",
+                hint="what is recorded are runs of all of today's cases: run it without --select",
+            )
 
 
 def recorded_rows(page: Path = PAGE) -> list[dict[str, str]]:

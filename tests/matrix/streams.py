@@ -21,13 +21,15 @@ def subject(name: str, version: str = "1.0", language: str = "rust") -> Particip
     return Participant(name, version, language, "subject")
 
 
-def started(cases: int, *participants: Participant, at: str = "2031-02-03T04:05:06+00:00", command: str = "") -> RunStarted:
+def started(
+    cases: int, *participants: Participant, at: str = "2031-02-03T04:05:06+00:00", command: str = "", oracle: str = "live"
+) -> RunStarted:
     return RunStarted(
         format=1,
         version="9.8.7",
         started=at,
         command=command or "gguf-conformance run --subject adapters/lax --subject adapters/mortal",
-        oracle="live",
+        oracle=oracle,  # type: ignore[arg-type] - one of the two
         profile="llama.cpp",
         cases=cases,
         participants=participants,

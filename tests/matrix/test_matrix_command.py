@@ -68,7 +68,7 @@ def test_a_run_that_is_not_whole_gives_3_and_is_shown(tmp_path: Path) -> None:
         (("{stream}", "-s", "nothing"), 2, "selects no case"),
         (("{stream}", "--html", "{stream}/x"), 3, "cannot write"),
         (("{stream}", "--markdown", "{stream}/x.md"), 3, "cannot write"),
-        (("{stream}", "--record", "-s", "files/**"), 2, "a part of the cases is not recorded"),
+        (("{stream}", "--record"), 2, "lax was run on 0 of "),
     ],
 )
 def test_what_is_wrong_is_told_in_a_line(tmp_path: Path, arguments: tuple[str, ...], code: int, said: str) -> None:
@@ -117,6 +117,8 @@ def test_a_name_with_bars_is_read_back(page: Path, tmp_path: Path) -> None:
 def test_what_cannot_be_recorded_is_told(matrix: Matrix, page: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no checkout"):
         record(matrix, tmp_path / "absent" / "matrix.md")
+    with pytest.raises(UsageError, match="a part of the cases"):
+        record(load_matrix([both(tmp_path / "part")], ["files/**"]), page)
     cut = load_matrix([stream(tmp_path / "cut", lax_results(), subject("lax"), whole=False)])
     with pytest.raises(ConfigurationError, match="not whole"):
         record(cut, page)

@@ -98,6 +98,16 @@ def test_a_recorded_authority_shows_where_only_the_second_subject_was_asked(tmp_
     assert [cell.kind for cell in matrix.by_who[Who("llama.cpp", is_authority=True)]] == ["accepts"]
 
 
+def test_a_live_authority_stays_where_a_later_run_has_it_recorded(tmp_path: Path) -> None:
+    answers = (said("other", "ok"), said("llama.cpp", "ok"))
+    results = [answer("files/b/dead", "other", answers=answers), answer("files/c/new", "other", answers=answers)]
+    later = stream(tmp_path / "g", results, GOLDEN, subject("other"), at="2031-02-04T00:00:00+00:00", oracle="golden")
+    matrix = load_matrix([both(tmp_path), later])
+    llama = {cell.result.case: cell.kind for cell in matrix.by_who[Who("llama.cpp", is_authority=True)]}
+    assert (llama["files/b/dead"], llama["files/c/new"]) == ("dies", "accepts")
+    assert (matrix.columns[0].participant.role, matrix.columns[0].oracle) == ("authority", "live")
+
+
 def test_a_subject_may_bear_an_authoritys_name(tmp_path: Path) -> None:
     results = [answer("files/a/one", "llama.cpp", answers=(said("llama.cpp", "ok"),))]
     matrix = load_matrix([stream(tmp_path / "g", results, GOLDEN, subject("llama.cpp"))])
