@@ -70,21 +70,31 @@ def files() -> None:
     tell("dims 2^62 x 4, inspect_gguf", lambda: libgguf.inspect_gguf(file(infos=[info(b"t", [2**62, 4], 0, 0)])).tensors[0].nbytes)
 
 
+def compared(row: Any, kind: str) -> str:
+    """Quantize a row by the compiled function and by the numpy port; give how many bytes differ, or what the port raises."""
+    number = libgguf.GGMLQuantizationType[kind]
+    native = libgguf.quantize_rows(row, number).reshape(-1)
+    ported = libgguf_numpy.quantize(row, number).reshape(-1)
+    at = np.flatnonzero(native != ported)
+    first = f", first byte {at[0]}: {native[at[0]]:#04x} compiled, {ported[at[0]]:#04x} numpy" if at.size else ""
+    return f"{at.size} of {native.size} bytes differ{first}"
+
+
 def blocks() -> None:
-    """Show where the quantizers and their numpy port differ from each other."""
-    kinds = libgguf.GGMLQuantizationType
-    tiny = np.full((1, 256), 1e-40, np.float32)
-    infinite = np.zeros((1, 32), np.float32)
-    infinite[0, 3] = np.inf
-    holed = np.ones((1, 32), np.float32)
+    """Show where the compiled quantizers and their numpy port differ from each other."""
+    gauss = np.random.default_rng(1).standard_normal((64, 4096)).astype(np.float32)
+    counted = np.arange(256, dtype=np.float32).reshape(1, 256)
+    holed = counted.copy()
     holed[0, 3] = np.nan
-    huge = np.linspace(-1e8, 1e8, 32, dtype=np.float32).reshape(1, 32)
-    rows = {"tiny": (tiny, "Q2_K"), "inf": (infinite, "Q8_0"), "huge": (huge, "Q4_0"), "NaN": (holed, "MXFP4")}
-    for name, (row, kind) in rows.items():
-        tell(f"{name} as {kind}, compiled", lambda r=row, k=kind: libgguf.quantize_rows(r, kinds[k]).tobytes()[:12].hex())
-        tell(f"{name} as {kind}, numpy", lambda r=row, k=kind: libgguf_numpy.quantize(r, kinds[k]).tobytes()[:12].hex())
+    tell("IQ4_NL, 8,192 random blocks", lambda: compared(gauss, "IQ4_NL"))
+    tell("IQ4_NL, 1e-9 times 0 to 255", lambda: compared(counted * np.float32(1e-9), "IQ4_NL"))
+    tell("Q4_0, zeros below 0", lambda: compared(np.full((1, 32), -0.0, np.float32), "Q4_0"))
+    tell("Q2_K, 1e-40 times -128 to 127", lambda: compared((counted - 128) * np.float32(1e-40), "Q2_K"))
+    for kind in ("Q8_0", "Q3_K", "Q6_K", "MXFP4", "NVFP4"):
+        tell(f"{kind}, 0 to 255 and a NaN", lambda name=kind: compared(holed, name))
 
 
 if __name__ == "__main__":
+    np.seterr(all="ignore")
     files()
     blocks()
