@@ -92,6 +92,17 @@ fn sums() {
     println!("Q8_1: the sums of {other} of 4096 blocks are not the product rounded once, by up to {worst} last bits");
 }
 
+/// ggml's greatest magnitude starts anew behind a NaN, and is NaN where one ends the block.
+fn not_numbers() -> candle_core::Result<()> {
+    for place in [1, 31] {
+        let mut row = vec![0f32; 32];
+        (row[0], row[place]) = (1.0, f32::NAN);
+        let tensor = QTensor::quantize(&Tensor::from_vec(row, (1, 32), &Cpu)?, GgmlDType::Q8_0)?;
+        println!("Q8_0 of 1, zeros and a NaN at {place}: scale and first codes {:02x?}", &tensor.data()?[..4]);
+    }
+    Ok(())
+}
+
 fn with_importances(dtype: GgmlDType, weight: f32) -> candle_core::Result<Vec<f32>> {
     let row = Tensor::from_vec(normal(1, 256), (1, 256), &Cpu)?;
     QTensor::quantize_imatrix(&row, &[weight; 256], dtype)?.dequantize(&Cpu)?.flatten_all()?.to_vec1()
@@ -230,6 +241,7 @@ fn main() -> candle_core::Result<()> {
     panic::set_hook(Box::new(|_| ()));
     products();
     sums();
+    not_numbers()?;
     importances()?;
     headers();
     wraps()?;
