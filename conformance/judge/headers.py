@@ -147,7 +147,8 @@ def _value_difference(path: str, expected: Value, found: Value) -> Iterator[Diff
 
 def show(value: object, limit: int = 120) -> str:
     """Give a value in one short line."""
-    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    plain = isinstance(value, str) and value.strip() == value != ""
+    text = str(value) if plain else msgspec.json.encode(value).decode()  # quoted, where blanks would not be seen
     return text if len(text) <= limit else f"{text[: limit - 1]}… ({len(text)} characters)"
 
 

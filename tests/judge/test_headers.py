@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from conformance.judge.golden import record_answer
-from conformance.judge.headers import LONG_ARRAY, general_path, header_differences, limits
+from conformance.judge.headers import LONG_ARRAY, general_path, header_differences, limits, show
 from conformance.judge.measure import Given, Measure, differences
 from conformance.judge.view import reduce_header
 from conformance.outcomes import Ok
@@ -200,3 +200,19 @@ def test_a_long_array_finds_its_like_among_keys_that_one_cannot_tell_apart() -> 
         for measure in (recorded, live):
             given = Given(Ok(Header(3, 32, 0, list(turned), [])), View(ordered=False))
             assert differences("header", "-", measure, given, None) == []
+
+
+@pytest.mark.parametrize(("value", "shown"), [("a b", "a b"), (" ", '" "'), ("", '""'), ("a\n", '"a\\n"'), (["1"], '["1"]')])
+def test_blanks_are_seen(value: object, shown: str) -> None:
+    assert show(value) == shown
+
+
+def test_all_that_an_interface_does_not_show_is_told() -> None:
+    hides = View(strings="c", dims="ne", types="lost", hides=("version", "offset"))
+    assert limits(hides) == (
+        "strings end at their first NUL",
+        "trailing dimensions of 1 do not show",
+        "values come without their types; numbers are compared as numbers",
+        "not shown at all: version, offset",
+    )
+    assert limits(View()) == ()

@@ -5,7 +5,15 @@ import pytest
 from conformance.cases.model import Expect
 from conformance.errors import ConfigurationError
 from conformance.judge.measure import Given, Measure
-from conformance.judge.verdict import Bench, expectation_text, is_determined, judge_authority, judge_subject, satisfies
+from conformance.judge.verdict import (
+    Bench,
+    _telling_line,
+    expectation_text,
+    is_determined,
+    judge_authority,
+    judge_subject,
+    satisfies,
+)
 from conformance.outcomes import Crash, Error, Memory, Ok, Outcome, Protocol, Reject, Timeout, Unsupported
 from conformance.values import Header
 
@@ -151,3 +159,18 @@ def test_answers_without_a_value_are_no_match(op: str) -> None:
     bench = Bench("llama.cpp", ACCEPT, {"llama.cpp": Measure("llama.cpp", Ok())})
     with pytest.raises(ConfigurationError, match=f"llama.cpp's answer to {op} has no value to compare with"):
         judge_subject(op, "-", bench, Given(Ok()), None)
+
+
+@pytest.mark.parametrize(
+    ("stderr", "said"),
+    [
+        ("a line\nValueError: no\n", "ValueError: no"),
+        ("before\npanic: runtime error: index out of range [3]\n\ngoroutine 1 [running]:\nmain.go:7 +0x1d\n", "panic: runtime error: index out of range [3]"),
+        ("fatal error: out of memory\n\ngoroutine 1:\n", "fatal error: out of memory"),
+        ("thread 'main' (7) panicked at src/a.rs:1:2:\nattempt to divide by zero\nnote: run with `RUST_BACKTRACE=1`\n", "attempt to divide by zero"),
+        ("<--- Last few GCs --->\n\nFATAL ERROR: heap out of memory\n 1: 0xb7\n----- Native -----\n", "FATAL ERROR: heap out of memory"),
+        ("", ""),
+    ],
+)  # fmt: skip
+def test_the_line_that_says_what_it_died_of(stderr: str, said: str) -> None:
+    assert _telling_line(stderr) == said
