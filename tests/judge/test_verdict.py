@@ -161,16 +161,20 @@ def test_answers_without_a_value_are_no_match(op: str) -> None:
         judge_subject(op, "-", bench, Given(Ok()), None)
 
 
+GO = "panic: runtime error: index out of range [3]"
+RUST = "thread 'main' (7) panicked at src/a.rs:1:2:\nattempt to divide by zero\nnote: run with `RUST_BACKTRACE=1`\n"
+
+
 @pytest.mark.parametrize(
     ("stderr", "said"),
     [
         ("a line\nValueError: no\n", "ValueError: no"),
-        ("before\npanic: runtime error: index out of range [3]\n\ngoroutine 1 [running]:\nmain.go:7 +0x1d\n", "panic: runtime error: index out of range [3]"),
+        (f"before\n{GO}\n\ngoroutine 1 [running]:\nmain.go:7 +0x1d\n", GO),
         ("fatal error: out of memory\n\ngoroutine 1:\n", "fatal error: out of memory"),
-        ("thread 'main' (7) panicked at src/a.rs:1:2:\nattempt to divide by zero\nnote: run with `RUST_BACKTRACE=1`\n", "attempt to divide by zero"),
-        ("<--- Last few GCs --->\n\nFATAL ERROR: heap out of memory\n 1: 0xb7\n----- Native -----\n", "FATAL ERROR: heap out of memory"),
+        (RUST, "attempt to divide by zero"),
+        ("<--- GCs --->\n\nFATAL ERROR: heap out of memory\n 1: 0xb7\n", "FATAL ERROR: heap out of memory"),
         ("", ""),
     ],
-)  # fmt: skip
+)
 def test_the_line_that_says_what_it_died_of(stderr: str, said: str) -> None:
     assert _telling_line(stderr) == said

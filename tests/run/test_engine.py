@@ -105,7 +105,7 @@ def _with_known(manifest: Manifest, folder: Path, *entries: dict[str, str]) -> M
 
 
 def test_a_known_divergence_passes(bench: Bench, tmp_path: Path) -> None:
-    subject = _with_known(bench.stored_scale, tmp_path, {"pattern": "small/blocks/*", "signature": SIGNATURE})
+    subject = _with_known(bench.stored_scale, tmp_path, {"pattern": "small/blocks/q8*", "signature": SIGNATURE})
     ran = bench.run(subject)
     assert ran.code == 0
     assert ran.verdicts["small/blocks/q8_0", subject.name] == "known"
@@ -140,8 +140,17 @@ def test_a_known_divergence_whose_pattern_matches_nothing_is_a_configuration_err
     assert [problem.kind for problem in ran.problems] == ["unmatched"]
 
 
-def test_a_run_of_some_of_an_entrys_cases_does_not_call_it_stale(bench: Bench, tmp_path: Path) -> None:
+def test_a_case_that_does_not_show_what_its_pattern_says_fails_though_another_does(bench: Bench, tmp_path: Path) -> None:
     subject = _with_known(bench.stored_scale, tmp_path, {"pattern": "small/blocks/*", "signature": SIGNATURE})
+    for select in ("", "small/blocks/q4_k"):
+        ran = bench.run(subject, select=select)
+        assert ran.code == 1
+        (problem,) = ran.problems
+        assert "small/blocks/q4_k" in problem.edit or "delete the entry" in problem.edit
+
+
+def test_an_entry_none_of_whose_cases_was_run_is_not_stale(bench: Bench, tmp_path: Path) -> None:
+    subject = _with_known(bench.stored_scale, tmp_path, {"pattern": "small/blocks/q8_0", "signature": SIGNATURE})
     ran = bench.run(subject, select="small/blocks/q4_k")
     assert (ran.code, ran.problems) == (0, [])
 
