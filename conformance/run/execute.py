@@ -198,7 +198,7 @@ class Execution:
         """Give the reason why a member is not asked a step, and its kind, which is the same for all cases; None if it is."""
         judge = member.name if member.is_authority else self._profile(member)
         if not member.does(step):
-            kind = f"{step.asked} is not claimed"
+            kind = f"{step.asked}{' with an imatrix' if step.imatrix else ''} is not claimed"
             return f"{kind} of {step.numbers.kind.name}" if step.numbers else kind, kind
         if self.case.put.input and member.manifest.one_shot:
             kind = f"{step.asked} of what is no file: a process that ends with it may end as it likes"

@@ -57,7 +57,7 @@ class Member:
         declared = getattr(self.identity.ops, step.op)
         if step.type_name is None:
             return declared is not None
-        return step.type_name in declared
+        return step.type_name in declared and (step.imatrix is None or self.identity.ops.imatrix)
 
     def ask(self, step: Step, case: Case, path: Path | None, source: Path | None, folder: Path) -> list[Reply]:
         """Put the step's request to the process, as often at once as the case says; an answer without its output is a breach.

@@ -110,6 +110,8 @@ class NumberArea:
 
     def put(self, probe: NumberProbe) -> None:
         """Put one request, if both sides do it; the answers to the one before have come while it was made."""
+        if probe.imatrix is not None and not self.bench.takes_imatrix:
+            return
         if (probe.op, f"{probe.type}:{probe.variant}" if probe.variant else probe.type) in self.cells:
             answered = self.bench.finish()
             self.bench.put(probe)

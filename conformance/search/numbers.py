@@ -73,6 +73,11 @@ class NumberBench:
         self._put: _Put | None = None
         self._rooms = [np.empty(0, np.uint8), np.empty(0, np.uint8)]
 
+    @property
+    def takes_imatrix(self) -> bool:
+        """Whether both sides quantize with importances at all."""
+        return all(side.identity.ops.imatrix for side in self.pair)
+
     def put(self, probe: NumberProbe) -> None:
         """Write the numbers and send the request."""
         self._turn = 1 - self._turn

@@ -149,7 +149,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Ops(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a subject does. An op that is absent is never asked.
 
-    Block ops list types as ggml names them in capitals; ``TYPE:variant`` stands for a variant ("Q8_0:simd").
+    Block ops list types as ggml names them in capitals; ``TYPE:variant`` stands for a variant ("Q8_0:simd"). ``imatrix`` is
+    false where nothing can be quantized with importances.
     """
 
     header: View | None = None
@@ -160,6 +161,7 @@ class Ops(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     dot: tuple[str, ...] = ()
     matvec: tuple[str, ...] = ()
     write: View | None = None
+    imatrix: bool = True
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
