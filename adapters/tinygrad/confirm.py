@@ -79,6 +79,9 @@ def numbers() -> None:
     """Show what dequantizing gives."""
     tell("Q8_0, scale infinite, quants 0 1 2 3", lambda: blocks(8, b"\0\x7c" + bytes(range(32)), 32))
     tell("MXFP4, exponents 0 and 255, codes 1", lambda: [blocks(39, bytes([e]) + b"\x11" * 16, 32)[0] for e in (0, 1, 255)])
+    tell("F16, 0x0001: 2^-24", lambda: blocks(1, b"\1\0", 1))
+    tell("Q8_0, scale 2^-24, quants 0 1 2 3", lambda: blocks(8, b"\1\0" + bytes(range(32)), 32))
+    tell("MXFP4, code 8 at exponent 127", lambda: blocks(39, b"\x7f" + b"\x88" * 16, 32))
     tell("Q1_0, scale 65504", lambda: blocks(41, b"\xff\x7b" + b"\5" * 16, 128))
 
 
