@@ -14,7 +14,7 @@ import libgguf
 import numpy as np
 from libgguf import libgguf_numpy
 
-from conformance.adapter import PROTOCOL, Adapter, Header, Identity, Ops, Pair, Reject, TensorInfo, Unsupported, View
+from conformance.adapter import PROTOCOL, Adapter, Header, Identity, Ops, Pair, Reject, TensorInfo, View
 from conformance.values import VALUE_TYPES
 
 # The library's own exception for a file that it refuses. UnicodeDecodeError, OverflowError and MemoryError pass through its
@@ -126,10 +126,8 @@ def numpy_dequantize(data: Any, kind: Any, _cols: int) -> Any:
     return libgguf_numpy.dequantize(data, kind)
 
 
-def numpy_quantize(rows: Any, kind: Any, imatrix: Any) -> Any:
-    """Quantize rows by the numpy port, which takes no imatrix."""
-    if imatrix is not None:
-        raise Unsupported("the numpy port takes no imatrix")
+def numpy_quantize(rows: Any, kind: Any, _imatrix: Any) -> Any:
+    """Quantize rows by the numpy port, which takes no imatrix and says so in its hello."""
     return libgguf_numpy.quantize(rows, kind)
 
 
@@ -191,6 +189,7 @@ def adapter(port: bool) -> Adapter:
                 tensor=reading,
                 dequantize=declared(decode, lambda _block, nbytes: np.zeros((1, nbytes), np.uint8)),
                 quantize=quantizes(port),
+                imatrix=not port,
             ),
             details={"numpy": np.__version__},
         )
