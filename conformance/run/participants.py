@@ -77,8 +77,11 @@ class Member:
         return [self._reply(step, answer, out) for answer, out in zip(answers, outs, strict=False)]
 
     def _out(self, step: Step, case: Case, folder: Path, number: int) -> Path:
-        """Give the place of an output: nothing stands there, or as much as the case says."""
-        out = folder / f"{quote(self.name, safe='')}-{step.op}{f'-{number}' if number else ''}.out"
+        """Give the place of an output: nothing stands there, or as much as the case says.
+
+        A variant's is another one: what a later step takes in is the output of the op itself.
+        """
+        out = folder / f"{quote(self.name, safe='')}-{quote(step.asked, safe='')}{f'-{number}' if number else ''}.out"
         out.unlink(missing_ok=True)
         if case.put.over and step.has_output:
             out.write_bytes(b"\xff" * case.put.over)
