@@ -169,7 +169,7 @@ def run(folder: Path | None, no_report: bool, by_type: bool, update: bool, color
 
 
 def _expect_subjects() -> None:
-    """Prepare the process for what subjects may leave behind, if it is ours."""
+    """Prepare the process for what subjects, and their builds, may leave behind, if it is ours."""
     from conformance.subjects.guard import GUARD
 
     if main.alone:
@@ -680,6 +680,7 @@ def build_adapters(subjects: tuple[str, ...], again: bool) -> int:
     """
     from conformance.commands import build_command
 
+    _expect_subjects()
     return build_command(subjects, again=again)
 
 

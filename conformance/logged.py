@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -9,10 +10,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from conformance.report.text import lines_of
+
 PROGRESS_SECONDS = 10.0
 POLL_SECONDS = 0.2
 TAIL_LINES = 15
 _TAIL_BYTES = 100_000
+# Characters of one line of a log: compilers print long ones.
+_SHOWN = 2000
 
 Say = Callable[[str], None]
 
@@ -28,17 +33,20 @@ def run_logged(
 ) -> int:
     """Run ``command`` in ``folder``, its output added to ``log``; gives its exit status.
 
-    ``say`` gets a line each ten seconds, with what ``step`` makes of the log's end. On any exception, an interruption among
-    them, the command and what it started are killed.
+    ``say`` gets a line each ten seconds, with what ``step`` makes of the log's end. The command's stdin is empty: what would ask a
+    question there fails, and does not wait. When it ends, and on any exception, an interruption among them, what is left of it and
+    of its process group is killed.
     """
     with log.open("ab") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=output, env=env, cwd=folder, start_new_session=True)
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=env, cwd=folder, start_new_session=True
+        )
     try:
         _wait(process, say, lambda: step(end_of(log)))
     finally:
-        if process.poll() is None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # nothing is left, or (macOS) only who has ended
             os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        process.wait()
     return process.returncode
 
 
@@ -51,7 +59,7 @@ def end_of(log: Path) -> bytes:
 
 def last_lines(log: Path) -> str:
     """Give the last lines of a log as a hint shows them."""
-    return "\n  ".join(["the log ends:", *end_of(log).decode("utf-8", "replace").strip().splitlines()[-TAIL_LINES:]])
+    return "\n  ".join(["the log ends:", *lines_of(end_of(log).decode("utf-8", "replace").strip(), _SHOWN)[-TAIL_LINES:]])
 
 
 def _wait(process: subprocess.Popen[bytes], say: Say, step: Callable[[], str]) -> None:

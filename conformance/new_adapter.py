@@ -27,11 +27,19 @@ def languages() -> list[str]:
 
 def new_adapter_command(language: str, folder: Path, name: str | None) -> int:
     """Write the adapter and print what to do next. Raises as ``write_adapter``."""
-    files = write_adapter(language, folder, name if name is not None else folder.resolve().name)
+    files = write_adapter(language, folder, name if name is not None else _name_of(folder))
     click.echo(f"wrote {folder}: {', '.join(files)}")
     for line in _next_steps(folder):
         click.echo(line)
     return EXIT_OK
+
+
+def _name_of(folder: Path) -> str:
+    """Give a folder's own name, whatever leads to it; of links that lead in a circle the last one's."""
+    try:
+        return folder.resolve().name
+    except (OSError, RuntimeError):
+        return folder.name
 
 
 def write_adapter(language: str, folder: Path, name: str) -> list[str]:

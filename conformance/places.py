@@ -27,12 +27,24 @@ def adapters_root() -> Path:
 
 
 def cache_root() -> Path:
-    """Give the cache folder (it need not exist): ``$GGUF_CONFORMANCE_CACHE``, else a folder of ours in the user's cache."""
+    """Give the cache folder (it need not exist): ``$GGUF_CONFORMANCE_CACHE``, else a folder of ours in the user's cache.
+
+    It is absolute: programs that run in other folders are told it. Raises ConfigurationError where the user has no home.
+    """
     own = os.environ.get("GGUF_CONFORMANCE_CACHE")
     if own:
-        return Path(own)
+        return Path(own).absolute()
     users = os.environ.get("XDG_CACHE_HOME")
-    return (Path(users) if users else Path.home() / ".cache") / "gguf-conformance"
+    return (Path(users).absolute() if users else _home() / ".cache") / "gguf-conformance"
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError as problem:
+        raise ConfigurationError(
+            "there is no place for a cache: the user has no home folder", hint="set GGUF_CONFORMANCE_CACHE to a folder, or HOME"
+        ) from problem
 
 
 def _shipped(name: str) -> Path:

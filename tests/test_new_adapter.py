@@ -151,3 +151,10 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     refused = new_adapter("python", str(tmp_path / "file" / "mine"))
     assert refused.exit_code == 3
     assert "cannot write the adapter: Not a directory" in refused.stderr
+
+
+def test_links_that_lead_in_a_circle(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    for folder in (tmp_path / "loop", tmp_path / "loop" / "inner"):
+        told = new_adapter("python", str(folder))
+        assert (told.exit_code, "cannot write the adapter" in told.stderr) == (3, True), told.stderr

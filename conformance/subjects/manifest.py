@@ -25,6 +25,7 @@ from conformance.cases.model import Authority
 from conformance.errors import ConfigurationError, UsageError
 from conformance.places import adapters_root, cache_root
 from conformance.regular import read_regular
+from conformance.subjects.shell_words import put_in
 
 FILE_NAME = "adapter.yaml"
 AUTHORITIES_FOLDER = Path(__file__).parent / "authorities"
@@ -320,7 +321,7 @@ class _Words:
 
     def build(self, commands: Iterable[str | list[str]]) -> tuple[str, ...]:
         lines = (command if isinstance(command, str) else shlex.join(command) for command in commands)
-        return tuple(self.fill(line, "build") for line in lines)
+        return tuple(put_in(line, _PLACEHOLDER, lambda match: self._value(match, "build")) for line in lines)
 
 
 def _built(name: str, folder: Path) -> Path:
@@ -345,7 +346,7 @@ def load_manifest(path: Path | str, *, check_command: bool = True) -> Manifest:
     Raises ConfigurationError with file and line where the file is no manifest and, with ``check_command``, where what it
     starts does not exist.
     """
-    source = Path(path).expanduser().absolute()
+    source = _at_home(Path(path)).absolute()
     document = _Document(source / FILE_NAME if source.is_dir() else source)
     written = _read_written(document)
     built = _built(written.name, document.source.parent)
@@ -368,6 +369,14 @@ def load_manifest(path: Path | str, *, check_command: bool = True) -> Manifest:
     if check_command:
         require_command(manifest)
     return manifest
+
+
+def _at_home(path: Path) -> Path:
+    """Give a path with ``~`` replaced; that of a user who has no home, or is none, as it is."""
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        return path
 
 
 def require_command(manifest: Manifest) -> None:
@@ -415,7 +424,7 @@ def find_manifest(name_or_path: Path | str, *, check_command: bool = True) -> Ma
     names = known_names()
     if text in names:
         return load_manifest(names[text], check_command=check_command)
-    path = Path(text).expanduser()
+    path = _at_home(Path(text))
     for candidate in (path, path.with_name(f"{path.name}.yaml")) if path.name else (path,):
         if candidate.exists():
             return load_manifest(candidate, check_command=check_command)
