@@ -15,6 +15,8 @@ from conformance.values import VALUE_TYPES, Boxed, Element, Header, HexText, Pai
 
 HEADER_OPS = ("header", "load")
 _EXCERPT = 200
+# Arrays in arrays in an answer: each level takes several calls where it is compared, and Python has a thousand in all.
+MOST_LEVELS = 128
 
 _RESPONSES = msgspec.json.Decoder(Response)
 _OKS: dict[type, msgspec.json.Decoder[Any]] = {kind: msgspec.json.Decoder(kind) for kind in (Header, Identity, Done)}
@@ -74,9 +76,20 @@ def read_ok(raw: bytes, op: str, line: bytes) -> Header | Identity | Done | Prot
         value: Header | Identity | Done = _OKS[ok_type(op)].decode(raw)
     except (ValueError, RecursionError) as error:
         return Protocol(f"ok: {_located(error)}", excerpt(line))
-    if isinstance(value, Header) and (problem := next(header_problems(value), None)):
+    if isinstance(value, Header) and (problem := _too_deep(value) or next(header_problems(value), None)):
         return Protocol(f"ok: {problem}", excerpt(line))
     return value
+
+
+def _too_deep(header: Header) -> str:
+    """Name the first value whose arrays are nested deeper than an answer may go; empty if none is."""
+    for index, pair in enumerate(header.kv):
+        arrays = [pair.value] if isinstance(pair.value, list) else []
+        for _ in range(MOST_LEVELS):
+            arrays = [one.value for array in arrays for one in array if isinstance(one, Boxed) and one.value is not None]
+        if arrays:
+            return f"kv[{index}].value: arrays nested more than {MOST_LEVELS} levels deep, which an answer cannot hold"
+    return ""
 
 
 def as_outcome(value: Header | Identity | Done | Protocol) -> Ok | Protocol:

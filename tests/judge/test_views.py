@@ -22,6 +22,7 @@ from conformance.judge.verdict import is_determined
 from conformance.outcomes import Ok
 from conformance.places import cases_root
 from conformance.run.participants import golden_measure
+from conformance.subjects.answers import MOST_LEVELS
 from conformance.subjects.protocol import Hidden, View
 from conformance.values import Boxed, Element, Header, HexText, Pair, TensorInfo, Text, Value
 from impl.errors import GgufError
@@ -256,3 +257,16 @@ def test_what_an_interface_shows_is_judged(interface: Interface) -> None:
     ):
         changed = msgspec.structs.replace(header, tensors=[tensor, tensors[1]])
         assert differences("header", "-", measure, Given(Ok(interface.show(changed)), interface.view), None), tensor
+
+
+def test_the_deepest_answer_is_compared() -> None:
+    def header(levels: int, number: str) -> Header:
+        element = Boxed(items="u64", value=[number])
+        for _ in range(levels - 2):
+            element = Boxed(items="array", value=[element])
+        return Header(3, 32, 64, [Pair("a", "array", [element], "array")], [])
+
+    view = View(types="lost", integers="double", strings="lossy")
+    measure = Measure("llama.cpp", Ok(header(MOST_LEVELS, "7")))
+    assert differences("header", "-", measure, Given(Ok(header(MOST_LEVELS, "7")), view), None) == []
+    assert differences("header", "-", measure, Given(Ok(header(MOST_LEVELS, "8")), view), None)

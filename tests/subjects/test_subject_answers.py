@@ -215,3 +215,27 @@ def test_requests_keep_to_the_schema_and_miss_no_field(request_):
 )
 def test_schema_problems_name_the_place(op, fields, problem):
     assert CHECK.response(_line(**fields), op).startswith(problem)
+
+
+def _nested(levels):
+    value = ["7"]
+    for _ in range(levels - 1):
+        value = [{"items": "array" if value[0] != "7" else "u8", "value": value}]
+    return {"key": "a", "type": "array", "items": "array" if levels > 1 else "u8", "value": value}
+
+
+@pytest.mark.parametrize("levels", [1, 2, 128])
+def test_arrays_as_deep_as_an_answer_may_go(levels):
+    line = json.dumps({"seq": 1, "ok": _header(_nested(levels))}).encode()
+    (outcome,) = {type(read_answer(line, "header", 1))}
+    assert outcome is Ok
+
+
+@pytest.mark.parametrize("levels", [129, 300, 900, 5000])
+def test_arrays_nested_deeper_are_a_breach_and_no_fault_of_the_harness(levels):
+    value = '{"items":"array","value":[' * levels + '{"items":"u8","value":["7"]}' + "]}" * levels
+    whole = json.dumps({"seq": 1, "ok": _header({"key": "a", "type": "array", "items": "array", "value": ["here"]})})
+    line = whole.replace('"here"', value)
+    outcome = read_answer(line.encode(), "header", 1)
+    assert isinstance(outcome, Protocol)
+    assert "nested more than 128 levels deep" in outcome.problem or "recursion" in outcome.problem.lower()
