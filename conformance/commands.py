@@ -19,10 +19,11 @@ from conformance.judge.golden import GoldenStore
 from conformance.report.console import Color, make_console
 from conformance.report.events import CaseResult, Event, EventLog
 from conformance.report.terminal import TerminalView
+from conformance.report.text import plural
 from conformance.report.write import fresh_folder, prepare_folder, write_reports
 from conformance.run.engine import RunPlan, run
 from conformance.run.setup import Options, Oracle, choose_oracle, live_authorities, load_cases, locator, make_plan
-from conformance.run.update_known import Corpus, collector, update_known
+from conformance.run.update_known import Corpus, collector, require_own_files, update_known, why_not
 
 # Seconds that a step may take before it tells how far it is.
 _PATIENCE = 2
@@ -40,6 +41,8 @@ def run_command(
     if update and choose_oracle(options.oracle) != "live":
         raise UsageError("known divergences are updated by a live run", hint="add --oracle live; recorded answers show less")
     plan = make_plan(options, _say)
+    if update:
+        require_own_files(plan.subjects)
     found, take = collector(manifest.name for manifest in plan.subjects)
     if folder is not None and fresh:
         folder = fresh_folder(folder)
@@ -65,9 +68,12 @@ def run_command(
                         write_reports(folder / "events.ndjson", folder)
                 finally:
                     view.finish(by_type=by_type)
-    if update and view.summary.exit_code in (EXIT_OK, EXIT_DIVERGENCE):
-        return _update(plan, found, Corpus(load_cases(options)[1]))
-    return view.summary.exit_code
+    if not update:
+        return view.summary.exit_code
+    if reason := why_not(view.summary):
+        _say(f"known divergences stay as they were: {reason}")
+        return view.summary.exit_code
+    return _update(plan, found, Corpus(load_cases(options)[1]))
 
 
 def _update(plan: RunPlan, found: Mapping[str, Sequence[CaseResult]], corpus: Corpus) -> int:
@@ -75,8 +81,9 @@ def _update(plan: RunPlan, found: Mapping[str, Sequence[CaseResult]], corpus: Co
     for manifest in plan.subjects:
         done = update_known(manifest, found[manifest.name], corpus)
         gone = f", {done.gone} no longer happen and are gone" if done.gone else ""
-        asked = f"; {done.unexplained} wait for a reason: until then a run fails" if done.unexplained else ""
-        sys.stdout.write(f"{manifest.name}: {len(done.entries)} known divergences in {done.path}{gone}{asked}\n")
+        wait = "waits" if done.unexplained == 1 else "wait"
+        asked = f"; {done.unexplained} {wait} for a reason: until then a run fails" if done.unexplained else ""
+        sys.stdout.write(f"{manifest.name}: {plural(len(done.entries), 'known divergence')} in {done.path}{gone}{asked}\n")
     return EXIT_OK
 
 

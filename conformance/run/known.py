@@ -76,7 +76,13 @@ def load_entries(path: Path | None) -> list[KnownEntry]:
             where=str(path),
             hint=f"each entry of `divergences` has {', '.join(FIELDS)}; kind is bug, policy or limit",
         ) from problem
-    for entry in entries:
+    for number, entry in enumerate(entries, 1):
+        if not (entry.patterns and entry.signatures):
+            raise ConfigurationError(
+                f"entry {number} is of no case, or of no signature: {entry.reason[:80]!r}",
+                where=str(path),
+                hint="name what it is of in `pattern` and `signature`, or delete it",
+            )
         if entry.smallest and not any(matches(pattern, entry.smallest) for pattern in entry.patterns):
             raise ConfigurationError(
                 f"the smallest case of an entry is none of its cases: {entry.smallest}",

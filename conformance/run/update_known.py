@@ -13,15 +13,18 @@ from conformance.cases.cover import cover
 from conformance.cases.model import Case
 from conformance.cases.select import matches
 from conformance.cases.size import input_size
-from conformance.errors import ConfigurationError
+from conformance.errors import EXIT_DIVERGENCE, EXIT_OK, ConfigurationError, UsageError
 from conformance.report.events import CaseResult
+from conformance.report.summary import RunSummary
 from conformance.run.known import KnownEntry, KnownLedger, load_entries
 from conformance.subjects.manifest import Manifest
+from conformance.whole import write_whole
 
 _HEAD = """\
 # Known divergences of {name} from {profile} (docs/judging.md). The cases and signatures are written by
 # `gguf-conformance run --subject {name} --oracle live --update-known`; kind, reason and link are a person's.
 """
+_OTHER_BREAKS = frozenset("\r\x85\u2028\u2029")
 
 
 class Updated(NamedTuple):
@@ -57,12 +60,39 @@ def update_known(manifest: Manifest, results: Iterable[CaseResult], corpus: Corp
     An entry keeps its reason, and those of its cases that still show all of its signatures. Raises ConfigurationError where the
     file is broken or cannot be written.
     """
-    path = manifest.divergences or manifest.folder / "divergences.yaml"
-    before = load_entries(manifest.divergences)
+    path = known_file(manifest)
+    before = load_entries(path if path.exists() else None)
     kept, new = updated(before, list(results), corpus)
     entries = kept + new
     _write(path, known_text(manifest, entries))
     return Updated(path, entries, sum(not entry.reason.strip() for entry in entries), len(before) - len(kept))
+
+
+def known_file(manifest: Manifest) -> Path:
+    """Give the file of a subject's known divergences, also where there is none yet."""
+    return manifest.divergences or manifest.folder / "divergences.yaml"
+
+
+def require_own_files(manifests: Iterable[Manifest]) -> None:
+    """Make sure that no two subjects write one file. Raises UsageError: what the one shows would be taken from the other's."""
+    found: dict[Path, str] = {}
+    for manifest in manifests:
+        path = known_file(manifest).resolve()
+        if path in found:
+            raise UsageError(
+                f"{found[path]} and {manifest.name} have one file of known divergences: {path}",
+                hint="give each a file of its own: `divergences` in its manifest",
+            )
+        found[path] = manifest.name
+
+
+def why_not(summary: RunSummary) -> str:
+    """Say why a run's results are not taken for what its subjects do, empty where they are."""
+    if summary.exit_code not in (EXIT_OK, EXIT_DIVERGENCE):
+        return "the run is not whole, or something else is to be mended first"
+    if any(total.verdicts["authority-drift"] or total.verdicts["authority-crash"] for _, total in summary.totals):
+        return "an authority is not what the cases and recorded answers say"
+    return ""
 
 
 def updated(
@@ -126,15 +156,27 @@ def known_text(manifest: Manifest, entries: Sequence[KnownEntry]) -> str:
     return head + "divergences:\n" + "".join(_entry_text(entry) for entry in entries)
 
 
+class _Dumper(yaml.SafeDumper):
+    """Writes text so that it reads back."""
+
+
+def _text_node(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    """Give text's node: with escapes, where it holds line breaks of other kinds, which YAML would make blanks of."""
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"' if _OTHER_BREAKS.intersection(text) else None)
+
+
+_Dumper.add_representer(str, _text_node)
+
+
 def _entry_text(entry: KnownEntry) -> str:
     told = {name: value for name, value in msgspec.to_builtins(entry).items() if value or name == "reason"}
-    text: str = yaml.safe_dump(told, sort_keys=False, allow_unicode=True, width=120)
-    return "".join(f"{'  - ' if number == 0 else '    '}{line}\n" for number, line in enumerate(text.splitlines()))
+    text: str = yaml.dump(told, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
+    return "".join(f"{'  - ' if number == 0 else '    '}{line}\n" for number, line in enumerate(text.rstrip("\n").split("\n")))
 
 
 def _write(path: Path, text: str) -> None:
     try:
-        path.write_text(text, encoding="utf-8")
+        write_whole(path, text)
     except OSError as problem:
         raise ConfigurationError(
             f"cannot write the known divergences: {problem.strerror}", where=str(path), hint="name a subject whose folder is yours"

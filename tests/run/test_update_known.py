@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -10,6 +11,7 @@ from click.testing import CliRunner
 
 from conformance.cases.load import load_suites
 from conformance.cli import main
+from conformance.errors import ConfigurationError
 from conformance.judge.divergence import Divergence
 from conformance.report.events import CaseResult
 from conformance.run.known import KnownEntry, load_entries
@@ -116,6 +118,61 @@ def test_the_file_reads_back(corpus: Corpus, tmp_path: Path) -> None:
     assert load_entries(path) == []
 
 
+@pytest.mark.parametrize(
+    "reason", ["a\u2028b\u2029c\x85d\re", "two\n\n  lines\n", "\x1b[0m 'q' \"d\" \\", "- x: [ # y", "😀" * 200]
+)
+def test_a_reason_of_any_signs_reads_back(reason: str, corpus: Corpus, tmp_path: Path) -> None:
+    (tmp_path / "adapter.yaml").write_text('name: x\nlanguage: python\ncommand: ["{python}"]\n')
+    before = [entry(A, "s/t/big", reason, link=reason, smallest="s/t/big")]
+    (tmp_path / "divergences.yaml").write_text(known_text(find_manifest(tmp_path), before))
+    assert load_entries(tmp_path / "divergences.yaml") == before
+
+
+def test_a_file_that_came_during_the_run_keeps_its_reasons(corpus: Corpus, tmp_path: Path) -> None:
+    (tmp_path / "adapter.yaml").write_text('name: x\nlanguage: python\ncommand: ["{python}"]\n')
+    manifest = find_manifest(tmp_path)
+    (tmp_path / "divergences.yaml").write_text(known_text(manifest, [entry(A, "s/t/big")]))
+    done = update_known(manifest, [result("s/t/big", A)], corpus)
+    assert [one.reason for one in done.entries] == ["why"]
+
+
+def test_what_is_ended_while_it_is_written_leaves_the_file_as_it_was(
+    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "adapter.yaml").write_text('name: x\nlanguage: python\ncommand: ["{python}"]\n')
+    before = known_text(find_manifest(tmp_path), [entry(A, "s/t/big")])
+    (tmp_path / "there.yaml").write_text(before)
+    (tmp_path / "divergences.yaml").symlink_to("there.yaml")
+    manifest = find_manifest(tmp_path)
+    there = sorted(tmp_path.iterdir())
+    write = os.write
+
+    def ended(self: Path, data: bytes) -> int:
+        write(descriptor := os.open(self, os.O_CREAT | os.O_TRUNC | os.O_WRONLY), data[:20])
+        os.close(descriptor)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "write_bytes", ended)
+    monkeypatch.setattr(Path, "write_text", lambda self, text, **_: ended(self, text.encode()))
+    with pytest.raises(KeyboardInterrupt):
+        update_known(manifest, [result("s/t/big", A, C)], corpus)
+    monkeypatch.undo()
+    assert (tmp_path / "divergences.yaml").read_text() == before
+    assert sorted(tmp_path.iterdir()) == there
+    update_known(manifest, [result("s/t/big", A, C)], corpus)
+    assert C in (tmp_path / "there.yaml").read_text()
+    assert (tmp_path / "divergences.yaml").is_symlink()
+
+
+@pytest.mark.parametrize("empty", ["pattern", "signature"])
+def test_an_entry_of_nothing_is_none(empty: str, tmp_path: Path) -> None:
+    said = {"pattern": "s/t/big", "signature": A, empty: "[]"}
+    text = "".join(f"  {key}: {value}\n" for key, value in said.items())
+    (tmp_path / "divergences.yaml").write_text(f"divergences:\n- reason: why\n  kind: bug\n{text}")
+    with pytest.raises(ConfigurationError, match="entry 1 is of no case, or of no signature: 'why'"):
+        load_entries(tmp_path / "divergences.yaml")
+
+
 WRONG = """
 import sys
 from impl.serve import main
@@ -147,10 +204,47 @@ def test_the_command_ends_with_a_file_that_holds_once_it_is_explained(wrong: Man
     done = CliRunner().invoke(main, [*words, "--update-known"])
     assert done.exit_code == 0, done.output
     path = wrong.folder / "divergences.yaml"
-    assert done.stdout.splitlines()[-1] == (f"wrong: 1 known divergences in {path}; 1 wait for a reason: until then a run fails")
+    assert done.stdout.splitlines()[-1] == (f"wrong: 1 known divergence in {path}; 1 waits for a reason: until then a run fails")
     unexplained = CliRunner().invoke(main, words)
     assert unexplained.exit_code == 1
     assert "known divergence unexplained" in unexplained.stdout
     assert "gives no reason" in unexplained.stdout
     path.write_text(path.read_text().replace("reason: ''", "reason: adds one"))
     assert CliRunner().invoke(main, words).exit_code == 0
+
+
+def test_two_subjects_with_one_file_are_refused(wrong: Manifest) -> None:
+    for name in ("one", "two"):
+        (wrong.folder / f"{name}.yaml").write_text(f'name: {name}\nlanguage: python\ncommand: ["{{python}}", "{{dir}}/a.py"]\n')
+    words = [word for name in ("one", "two") for word in ("--subject", str(wrong.folder / f"{name}.yaml"))]
+    done = CliRunner().invoke(
+        main, ["run", *words, "-s", "container/alignment/1", "--no-report", "--oracle", "live", "--update-known"]
+    )
+    assert (done.exit_code, "one and two have one file of known divergences" in done.stderr) == (2, True), done.output
+    assert not (wrong.folder / "divergences.yaml").exists()
+
+
+def test_a_run_that_is_not_taken_says_so(wrong: Manifest) -> None:
+    path = wrong.folder / "divergences.yaml"
+    path.write_text("divergences:\n- {pattern: container/gone/*, signature: a, kind: bug, reason: why}\n")
+    before = path.read_text()
+    words = ["run", "--subject", str(wrong.folder), "-s", "container/alignment/1", "--no-report", "--oracle", "live"]
+    done = CliRunner().invoke(main, [*words, "--update-known"])
+    assert (done.exit_code, path.read_text()) == (3, before)
+    assert "known divergences stay as they were" in done.stderr
+
+
+def test_while_an_authority_drifts_nothing_is_written(wrong: Manifest, tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "t.yaml").write_text(
+        "suite: own/t\ndefaults: {expect: {llama.cpp: {reject: bad-magic}, gguf-py: either, spec: either}}\n"
+        "cases:\n  one: {build: {kv: [{key: a, u32: 1}]}}\n"
+    )
+    (tmp_path / "cases").mkdir()
+    (tmp_path / "own").rename(tmp_path / "cases" / "own")
+    words = ["run", "--subject", str(wrong.folder), "--cases", str(tmp_path / "cases"), "--no-report", "--oracle", "live"]
+    done = CliRunner().invoke(main, [*words, "--update-known"])
+    assert done.exit_code == 1, done.output
+    assert "authority-drift" in done.stdout
+    assert "known divergences stay as they were: an authority" in done.stderr
+    assert not (wrong.folder / "divergences.yaml").exists()
