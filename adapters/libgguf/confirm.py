@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import struct
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +15,12 @@ import libgguf
 import numpy as np
 from libgguf import libgguf_numpy
 
+INFINITE = """
+import libgguf, numpy
+row = numpy.ones((1, 256), numpy.float32)
+row[0, 0] = numpy.inf
+libgguf.quantize_rows(row, libgguf.GGMLQuantizationType["IQ2_XXS"], numpy.ones(256, numpy.float32))
+"""
 FOLDER = Path(tempfile.mkdtemp())
 
 
@@ -80,6 +89,13 @@ def compared(row: Any, kind: str) -> str:
     return f"{at.size} of {native.size} bytes differ{first}"
 
 
+def alone(code: str) -> str:
+    """Run code in a process of its own; give how that ended, and its last words."""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    how = f"dies: {signal.Signals(-run.returncode).name}" if run.returncode < 0 else f"exit {run.returncode}"
+    return f"{how}: {run.stderr.strip()[-100:]!r}"
+
+
 def blocks() -> None:
     """Show where the compiled quantizers and their numpy port differ from each other."""
     gauss = np.random.default_rng(1).standard_normal((64, 4096)).astype(np.float32)
@@ -98,3 +114,4 @@ if __name__ == "__main__":
     np.seterr(all="ignore")
     files()
     blocks()
+    tell("IQ2_XXS compiled, an infinity and ones", lambda: alone(INFINITE))
