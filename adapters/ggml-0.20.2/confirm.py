@@ -53,6 +53,8 @@ FILES = {
     "dims 2^62 x 4 of I8: 2^64 elements, no data": file([(b"t", [1 << 62, 4], 24)], 0),
     "dims 2^16 four times of F32": file([(b"t", [1 << 16] * 4, 0)], 0),
     "2^61 - 1 elements of F64: padding wraps": file([(b"t", [(1 << 61) - 1], 28)], 0),
+    "dims 3037000500 twice of I8: more than memory": file([(b"t", [3037000500] * 2, 24)], 0),
+    "dims 2^40 of I8 in 96 bytes": file([(b"t", [1 << 40], 24)], 0),
     "dims 1 x 2^62 of I8: no more than 2^62": file([(b"t", [1, 1 << 62], 24)], 0),
     "names `t` and `t`, NUL, `u`": file([(b"t", [4], 0), (b"t\0u", [4], 0)], 64),
 }
