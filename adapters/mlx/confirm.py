@@ -44,6 +44,7 @@ FILES = {
     "alignment 24": file([pair(ALIGNMENT, 4, struct.pack("<I", 24))], []),
     "tensor of the removed type Q4_2": file([], [info(b"t", [32], 4)], 64),
     "f64 of 0.1": file([pair(b"a", 12, struct.pack("<d", 0.1))], []),
+    "f64 of 0.1, then a u8": file([pair(b"a", 12, struct.pack("<d", 0.1)), pair(b"b", 0, b"\1")], []),
     "array of one f64, alone": file([pair(b"a", 9, struct.pack("<IQd", 12, 1, 0.1))], []),
     "array of one f64, then a pair": file([pair(b"a", 9, struct.pack("<IQd", 12, 1, 0.1)), pair(b"b", 0, b"\1")], []),
     "array of one f64, then a tensor": file([pair(b"a", 9, struct.pack("<IQd", 12, 1, 0.1))], [info(b"t", [8], 0)], 32),
@@ -56,6 +57,8 @@ FILES = {
     "version 3 byte-swapped": file([], [], version=3 << 24),
     "a key twice": file([pair(b"a", 0, b"\1"), pair(b"a", 0, b"\2")], []),
     "string that is no UTF-8": file([pair(b"a", 8, text(b"\xff"))], []),
+    "Q8_1, 36 bytes and no more": file([], [info(b"t", [32], 9)], 36),
+    "IQ1_S, 50 bytes and no more": file([], [info(b"t", [256], 19)], 50),
     "Q3_K": file([], [info(b"t", [256], 11)], 128),
 }
 
