@@ -33,9 +33,10 @@ def info(name: bytes, dims: list[int], kind: int, offset: int = 0) -> bytes:
     return text(name) + struct.pack(f"<I{len(dims)}QIQ", len(dims), *dims, kind, offset)
 
 
-def load(pairs: list[bytes], infos: list[bytes] | None = None, data: bytes = b"", pad: int = 32, cut: int = 0) -> Any:
-    """Load a file of these pairs and entries; without ``cut`` bytes at its end."""
-    head = b"GGUF" + struct.pack("<IQQ", 3, len(infos or []), len(pairs)) + b"".join(pairs + (infos or []))
+def load(pairs: list[bytes], infos: list[bytes] | None = None, data: bytes = b"", **how: int) -> Any:
+    """Load a file of these pairs and entries: padded to ``pad``, without ``cut`` bytes at its end, and with ``claimed`` pairs."""
+    pad, cut, claimed = how.get("pad", 32), how.get("cut", 0), how.get("claimed", len(pairs))
+    head = b"GGUF" + struct.pack("<IQQ", 3, len(infos or []), claimed) + b"".join(pairs + (infos or []))
     whole = head + bytes(-len(head) % pad) + data
     path = FOLDER / f"{len(list(FOLDER.iterdir()))}.gguf"  # the loader's device of a file remembers it by its path
     path.write_bytes(whole[: len(whole) - cut])
@@ -63,6 +64,8 @@ def files() -> None:
     tell("u8 of 7, i8 of 7", lambda: load([pair(b"u8", 0, b"\7"), pair(b"i8", 1, b"\7")]))
     tell("string of 9 bytes, 4 are there", lambda: load([pair(b"a", 8, struct.pack("<Q", 9) + b"text")], pad=1))
     tell("the last u32 cut in half", lambda: load([pair(b"a", 4, bytes(4))], pad=1, cut=2))
+    tell("2^63 pairs and none there", lambda: load([], claimed=2**63))
+    tell("string of 2^40 bytes", lambda: load([pair(b"a", 8, struct.pack("<Q", 2**40))], pad=1))
     tell("value type 13", lambda: load([pair(b"a", 13, bytes(4))]))
     tell("alignment 0", lambda: load([pair(alignment, 4, bytes(4))], [info(b"t", [8], 0)], bytes(32)))
     tell("alignment as text", lambda: load([pair(alignment, 8, text(b"32"))]))
