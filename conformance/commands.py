@@ -20,7 +20,7 @@ from conformance.report.console import Color, make_console
 from conformance.report.events import CaseResult, Event, EventLog
 from conformance.report.terminal import TerminalView
 from conformance.report.text import plural
-from conformance.report.write import fresh_folder, prepare_folder, write_reports
+from conformance.report.write import fresh_folder, prepare_folder, write_reports, writing
 from conformance.run.engine import RunPlan, run
 from conformance.run.setup import Options, Oracle, choose_oracle, live_authorities, load_cases, locator, make_plan
 from conformance.run.update_known import Corpus, collector, require_own_files, update_known, why_not
@@ -38,8 +38,7 @@ def run_command(
     Reports are written of a run that ends early too; one that could not begin leaves none. With ``update`` a run that came to its
     end brings the subjects' known divergences to what it showed.
     """
-    if update and choose_oracle(options.oracle) != "live":
-        raise UsageError("known divergences are updated by a live run", hint="add --oracle live; recorded answers show less")
+    _require_live(options.oracle, update=update)
     plan = make_plan(options, _say)
     if update:
         require_own_files(plan.subjects)
@@ -76,6 +75,11 @@ def run_command(
     return _update(plan, found, Corpus(load_cases(options)[1]))
 
 
+def _require_live(oracle: Oracle | None, *, update: bool) -> None:
+    if update and choose_oracle(oracle) != "live":
+        raise UsageError("known divergences are updated by a live run", hint="add --oracle live; recorded answers show less")
+
+
 def _update(plan: RunPlan, found: Mapping[str, Sequence[CaseResult]], corpus: Corpus) -> int:
     """Write each subject's known divergences and tell what is left to explain; gives 0."""
     for manifest in plan.subjects:
@@ -96,6 +100,16 @@ class PeersRun(NamedTuple):
     color: str
     update: bool
     record: bool
+
+
+def check_peers(wanted: PeersRun) -> None:
+    """Refuse what could not be run or kept, before minutes are spent on building. Raises GgufConformanceError."""
+    _require_live(wanted.oracle, update=wanted.update)
+    if wanted.record and wanted.select:
+        raise UsageError("a part of the cases is not recorded", hint="leave out --select, or leave out --record")
+    load_cases(Options((), wanted.select))
+    with writing(wanted.folder):
+        wanted.folder.mkdir(parents=True, exist_ok=True)
 
 
 def run_peers(wanted: PeersRun, subjects: Sequence[str]) -> int:

@@ -19,7 +19,6 @@ class Peer(NamedTuple):
     """An adapter, by the ``word`` that names it, and how it can be used: ``problem`` says why not, ``built`` what was done."""
 
     word: str
-    manifest: Manifest
     built: str = ""
     problem: str = ""
     left_out: bool = False
@@ -36,35 +35,73 @@ def peers_command(words: Sequence[str], run: Callable[[tuple[str, ...]], int], *
     Without ``words`` all adapters that have build commands. With ``only_present`` those whose language is not on this machine
     are left out, which is told. An adapter that cannot be built or started makes the exit code 3; the others are run all the same.
     """
-    peers = [_prepared(word, manifest, only_present) for word, manifest in _chosen(words)]
+    chosen = _chosen(words)
+    _distinct(chosen)
+    peers = [_prepared(one, only_present) for one in chosen]
     usable = tuple(peer.word for peer in peers if peer.is_usable)
-    code = run(usable) if usable else EXIT_HARNESS
-    sys.stdout.write("".join(f"{line}\n" for line in _lines(peers)))
+    try:
+        code = run(usable) if usable else EXIT_HARNESS
+    finally:  # also where one of them ends the run: of the others it is told what they are
+        sys.stdout.write("".join(f"{line}\n" for line in _lines(peers)))
     return EXIT_HARNESS if any(peer.problem and not peer.left_out for peer in peers) else code
 
 
-def _chosen(words: Sequence[str]) -> list[tuple[str, Manifest]]:
-    """Give the adapters by their words, each once. Raises UsageError for one that there is nothing to build of."""
-    found = [(word, find_manifest(word, check_command=False)) for word in dict.fromkeys(words or known_names())]
-    idle = [word for word, manifest in found if not manifest.build]
-    if words and idle:
-        raise UsageError(f"{idle[0]} has no build commands", hint=f"run it as it is: gguf-conformance run --subject {idle[0]}")
-    return [(word, manifest) for word, manifest in found if manifest.build]
+class _Chosen(NamedTuple):
+    """An adapter as it was named, with its manifest, or why there is none."""
+
+    word: str
+    manifest: Manifest | None
+    problem: ConfigurationError | None = None
 
 
-def _prepared(word: str, manifest: Manifest, only_present: bool) -> Peer:
+def _chosen(words: Sequence[str]) -> list[_Chosen]:
+    """Give the adapters by their words, each once. Raises UsageError for one that is not known, or has nothing to build."""
+    found: dict[object, _Chosen] = {}
+    for one in map(_found, dict.fromkeys(words or known_names())):
+        if one.manifest is not None and not one.manifest.build:
+            if words:
+                hint = f"run it as it is: gguf-conformance run --subject {one.word}"
+                raise UsageError(f"{one.word} has no build commands", hint=hint)
+            continue
+        found.setdefault(one.manifest.source.resolve() if one.manifest else one.word, one)
+    return list(found.values())
+
+
+def _found(word: str) -> _Chosen:
+    try:
+        return _Chosen(word, find_manifest(word, check_command=False))
+    except ConfigurationError as problem:
+        return _Chosen(word, None, problem)
+
+
+def _distinct(chosen: Sequence[_Chosen]) -> None:
+    """Make sure that names tell the adapters apart, before minutes are spent on building them. Raises UsageError."""
+    words: dict[str, str] = {}
+    for word, manifest, _ in chosen:
+        if manifest is not None and words.setdefault(manifest.name, word) != word:
+            raise UsageError(
+                f"two adapters are called {manifest.name!r}: {words[manifest.name]} and {word}",
+                hint="give one of them another `name` in its manifest",
+            )
+
+
+def _prepared(chosen: _Chosen, only_present: bool) -> Peer:
     """Build one adapter and greet it."""
+    word, manifest, broken = chosen
+    if manifest is None:
+        _say(str(broken))
+        return Peer(word, problem=broken.message if broken else "")
     missing = missing_tools(manifest)
     if only_present and missing:
-        return Peer(word, manifest, problem=f"{', '.join(missing)} not on PATH", left_out=True)
+        return Peer(word, problem=f"{', '.join(missing)} not on PATH", left_out=True)
     _say(f"building {manifest.name} into {manifest.built}")
     try:
         seconds = build(manifest, _say)
         _greet(manifest)
     except ConfigurationError as problem:
         _say(str(problem))
-        return Peer(word, manifest, problem=problem.message)
-    return Peer(word, manifest, built="nothing has changed" if seconds is None else f"built in {seconds:.0f} s")
+        return Peer(word, problem=problem.message)
+    return Peer(word, built="nothing has changed" if seconds is None else f"built in {seconds:.0f} s")
 
 
 def _greet(manifest: Manifest) -> None:

@@ -90,5 +90,55 @@ def test_one_without_build_commands_is_no_peer(tmp_path: Path) -> None:
 
 def test_without_names_all_that_are_built() -> None:
     written = {path.parent.name for path in adapters_root().glob("*/adapter.yaml") if "\nbuild:" in path.read_text()}
-    assert {word for word, _ in _chosen(())} == written
+    assert {one.word for one in _chosen(())} == written
     assert "impl" not in written
+
+
+def test_one_that_is_named_in_several_ways_is_one(tmp_path: Path) -> None:
+    word = adapter(tmp_path, "one")
+    ended = peers(tmp_path, word, f"{word}/", f"{word}/adapter.yaml")
+    assert ended.exit_code == 0, ended.output
+    assert len([line for line in ended.stderr.splitlines() if line.startswith("building")]) == 1
+
+
+def test_two_of_one_name_are_refused_before_anything_is_built(tmp_path: Path) -> None:
+    words = [adapter(tmp_path, "one"), adapter(tmp_path, "two")]
+    manifest = tmp_path / "two" / "adapter.yaml"
+    manifest.write_text(manifest.read_text().replace("name: two", "name: one"))
+    ended = peers(tmp_path, *words)
+    assert (ended.exit_code, "two adapters are called 'one'" in ended.stderr) == (2, True)
+    assert not (tmp_path / "cache").exists()
+
+
+def test_a_broken_manifest_is_told_and_the_others_go_on(tmp_path: Path) -> None:
+    words = [adapter(tmp_path, "one"), adapter(tmp_path, "broken")]
+    (tmp_path / "broken" / "adapter.yaml").write_text("name: [")
+    ended = peers(tmp_path, *words)
+    assert ended.exit_code == 3
+    assert "adapter.yaml:1:8: not YAML" in ended.stderr
+    assert "one: " in ended.stdout
+    assert [line.split("  ", 1)[1].strip()[:16] for line in ended.stdout.splitlines()[-2:]] == ["built in 0 s", "FAILED: not YAML"]
+
+
+def test_one_that_ends_the_run_leaves_the_others_told(tmp_path: Path) -> None:
+    dying = (
+        f"import os, sys\nif os.path.exists(sys.argv[0] + '.seen'): sys.exit(5)\nopen(sys.argv[0] + '.seen', 'w').close()\n{SOUND}"
+    )
+    ended = peers(tmp_path, adapter(tmp_path, "one"), adapter(tmp_path, "dying", source=dying))
+    assert (ended.exit_code, "subject dying: no hello" in ended.stderr) == (3, True)
+    assert [line.split("  ")[-1][:8] for line in ended.stdout.splitlines()[-2:]] == ["built in"] * 2
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["--select", "no/such/case"], 2, "selects no case"),
+        (["--oracle", "golden", "--update-known"], 2, "updated by a live run"),
+        (["--select", "container/**", "--record"], 2, "a part of the cases is not recorded"),
+        (["--report", "/proc/none"], 3, "cannot write /proc/none"),
+    ],
+)
+def test_what_cannot_be_run_is_refused_before_anything_is_built(words: list[str], code: int, said: str, tmp_path: Path) -> None:
+    ended = CliRunner().invoke(main, ["peers", adapter(tmp_path, "one"), *words])
+    assert (ended.exit_code, said in ended.stderr) == (code, True), ended.output
+    assert not (tmp_path / "cache").exists()
