@@ -7,7 +7,8 @@ import re
 import struct
 
 NUMBER = "number"
-NUMBERS = frozenset({"u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "f32", "f64", NUMBER})
+INTEGERS = frozenset({"u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64"})
+NUMBERS = frozenset({*INTEGERS, "f32", "f64", NUMBER})
 
 _INTEGER = re.compile(r"-?[0-9]+")
 _PATTERN = re.compile(r"0x([0-9a-f]{8}|[0-9a-f]{16})")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from conformance.judge.plain import NUMBER, NUMBERS, plain_number
+from conformance.judge.plain import INTEGERS, NUMBER, NUMBERS, plain_number
 from conformance.subjects.protocol import View
 from conformance.values import (
     Boxed,
@@ -24,6 +24,8 @@ from conformance.values import (
 
 # From here on a double does not hold every integer.
 EXACT_IN_DOUBLE = 1 << 53
+# Shorter decimals than this, signs included, are below that.
+_DIGITS_IN_DOUBLE = 16
 _REPLACEMENT = "\ufffd"
 
 
@@ -125,9 +127,32 @@ def _reduce_type(kind: str, view: View) -> str:
 
 def _reduce_value(kind: str, value: Value, view: View) -> Value:
     reduce = _reducer(kind, view)
-    if reduce is None:
+    if reduce is None or (isinstance(value, list) and _shows_whole(kind, value, view)):
         return value
     return [reduce(element) for element in value] if isinstance(value, list) else reduce(value)
+
+
+def _shows_whole(kind: str, elements: list[Element], view: View) -> bool:
+    """Say at once that a view hides nothing of an array, where that can be seen without looking at each element.
+
+    Tokenizers have hundreds of thousands of strings, and most of them show through every view.
+    """
+    try:
+        joined = "".join(elements)  # type: ignore[arg-type]  # others than plain strings are what is caught
+    except TypeError:
+        return False
+    if kind == "str":
+        return "\0" not in joined if view.strings == "c" else _is_utf8(joined)
+    return kind in INTEGERS and (view.integers == "exact" or max(map(len, elements), default=0) < _DIGITS_IN_DOUBLE)  # type: ignore[arg-type]
+
+
+def _is_utf8(text: str) -> bool:
+    """Tell whether text can be written: a lone surrogate stands for bytes that are not UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _reducer(kind: str, view: View) -> Callable[[Element], Element] | None:
