@@ -21,7 +21,7 @@ from conformance.matrix.numbers import number_rows, percent
 from conformance.matrix.plot import shares, small_plot, wide_plot
 from conformance.matrix.summary import summary_rows
 from conformance.report.text import number, one_line, plural
-from conformance.report.write import writing
+from conformance.report.write import listed, writing
 
 INDEX = "index.html"
 FINDINGS = "divergences"
@@ -49,8 +49,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _remove_old(folder: Path) -> None:
-    written = folder / _WRITTEN
-    for name in written.read_text("utf-8").splitlines() if written.exists() else ():
+    for name in listed(folder / _WRITTEN):
         if name.endswith(".html") and "/" not in name:
             (folder / name).unlink(missing_ok=True)
 

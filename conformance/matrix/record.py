@@ -12,6 +12,8 @@ from conformance.matrix.matrix import Matrix
 from conformance.matrix.summary import summary_rows
 from conformance.places import cases_root
 from conformance.report.text import number, one_line
+from conformance.report.write import writing
+from conformance.whole import write_whole
 
 PAGE = Path(__file__).parents[2] / "docs" / "matrix.md"
 BEGIN, END = "<!-- matrix: begin -->", "<!-- matrix: end -->"
@@ -30,7 +32,8 @@ def record(matrix: Matrix, page: Path = PAGE) -> None:
     if matrix.warnings:
         raise ConfigurationError(f"a run that is not whole is not recorded: {matrix.warnings[0]}", hint="run it again")
     head, _, tail = _apart(page)
-    page.write_text(f"{head}{BEGIN}\n\n{_text(matrix)}\n{END}{tail}", "utf-8")
+    with writing(page.parent):
+        write_whole(page, f"{head}{BEGIN}\n\n{_text(matrix)}\n{END}{tail}")
 
 
 def require_corpus(matrix: Matrix) -> None:

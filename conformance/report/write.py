@@ -98,12 +98,18 @@ def _write_cases(folder: Path, cases: list[CaseResults], started: RunStarted, wa
 
 def _remove_old(folder: Path) -> None:
     """Remove the reports that the list of an earlier call names; whatever else is in the folder is not ours."""
-    if not (folder / WRITTEN).exists():
-        return
-    for name in (folder / WRITTEN).read_text(encoding="utf-8").splitlines():
+    for name in listed(folder / WRITTEN):
         path = PurePosixPath(name)
         if not path.is_absolute() and ".." not in path.parts and path.suffix in (".md", ".json"):
             (folder / path).unlink(missing_ok=True)
+
+
+def listed(path: Path) -> list[str]:
+    """Give the names of files that the list ``path`` holds; none where there is no list. What can be no name is left out."""
+    if not path.exists():
+        return []
+    names = path.read_bytes().decode("utf-8", "replace").split("\n")
+    return [name for name in names if name.isprintable() and "\N{REPLACEMENT CHARACTER}" not in name]
 
 
 def _write(path: Path, data: bytes) -> None:

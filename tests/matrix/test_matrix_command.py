@@ -13,6 +13,7 @@ from conformance.cases.load import load_suites
 from conformance.cases.select import matches
 from conformance.cli import main
 from conformance.errors import ConfigurationError, UsageError
+from conformance.matrix.html import write_html
 from conformance.matrix.load import load_matrix
 from conformance.matrix.matrix import Matrix
 from conformance.matrix.record import BEGIN, END, PAGE, drift, record, recorded_rows
@@ -180,3 +181,24 @@ def test_the_page_says_how_to_read_it() -> None:
     text = PAGE.read_text("utf-8")
     for word in ("--html", "--record", "by_distance", "#verdict=dies"):
         assert word in text
+
+
+def test_a_list_of_old_pages_that_was_damaged_does_no_harm(tmp_path: Path) -> None:
+    (tmp_path / "out/divergences").mkdir(parents=True)
+    (tmp_path / "out/divergences/old.html").touch()
+    (tmp_path / "out/divergences/.written").write_bytes(b"\xff\xfe.html\na\0b.html\nold.html\n")
+    write_html(load_matrix([both(tmp_path / "run")]), tmp_path / "out")
+    assert not (tmp_path / "out/divergences/old.html").exists()
+
+
+def test_a_page_that_cannot_be_replaced_is_as_it_was(matrix: Matrix, page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = page.read_text("utf-8")
+
+    def full(_: Path, data: object, *_more: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(ConfigurationError, match="No space left on device"):
+        record(matrix, page)
+    assert page.read_text() == text

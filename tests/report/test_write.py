@@ -126,3 +126,12 @@ def test_a_place_where_no_folder_can_be_made_is_told(tmp_path):
     (tmp_path / "reports").write_text("a file")
     with pytest.raises(ConfigurationError, match=r"cannot write .*reports"):
         fresh_folder(tmp_path / "reports" / "20260101-120000")
+
+
+@pytest.mark.parametrize("line", [b"\xff\xfe.md", b"a\0b.md", "\ud800.md".encode("utf-8", "surrogatepass"), b"../../out.md", b""])
+def test_a_list_of_old_reports_that_was_damaged_does_no_harm(line, tmp_path):
+    (tmp_path / "cases").mkdir()
+    (tmp_path / "cases/old.md").touch()
+    (tmp_path / "cases/.written").write_bytes(line + b"\nold.md\n")
+    write_reports(RICH, tmp_path)
+    assert not (tmp_path / "cases/old.md").exists()
