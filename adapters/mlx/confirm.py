@@ -55,6 +55,7 @@ FILES = {
     "nine dimensions": file([], [info(b"t", [1] * 9, 0)], 32),
     "version 0": file([pair(b"a", 0, b"\1")], [], version=0),
     "version 3 byte-swapped": file([], [], version=3 << 24),
+    "F32, then Q8_0 of the same name": file([], [info(b"t", [32], 0), info(b"t", [32], 8, 128)], 192),
     "a key twice": file([pair(b"a", 0, b"\1"), pair(b"a", 0, b"\2")], []),
     "string that is no UTF-8": file([pair(b"a", 8, text(b"\xff"))], []),
     "Q8_1, 36 bytes and no more": file([], [info(b"t", [32], 9)], 36),
