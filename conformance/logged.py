@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from conformance.report.text import lines_of
+from conformance.subjects.guard import GUARD
 
 PROGRESS_SECONDS = 10.0
 POLL_SECONDS = 0.2
@@ -35,18 +36,20 @@ def run_logged(
 
     ``say`` gets a line each ten seconds, with what ``step`` makes of the log's end. The command's stdin is empty: what would ask a
     question there fails, and does not wait. When it ends, and on any exception, an interruption among them, what is left of it and
-    of its process group is killed.
+    of its process group is killed; so it is when this process is killed itself.
     """
     with log.open("ab") as output:
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=env, cwd=folder, start_new_session=True
         )
     try:
+        GUARD.add(process.pid)
         _wait(process, say, lambda: step(end_of(log)))
     finally:
         with contextlib.suppress(ProcessLookupError, PermissionError):  # nothing is left, or (macOS) only who has ended
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+        GUARD.remove(process.pid)
     return process.returncode
 
 

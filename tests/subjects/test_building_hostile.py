@@ -5,12 +5,14 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 from click.testing import CliRunner
 
@@ -161,6 +163,18 @@ def test_a_question_is_not_waited_for(folder: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def sleepers(mark: str) -> list[psutil.Process]:
+    """Give the builds' processes, without the shell that ends them and takes a while itself."""
+    return [process for process in carriers(mark) if _is_of_a_build(process)]
+
+
+def _is_of_a_build(process: psutil.Process) -> bool:
+    try:
+        return process.name() in ("sleep", "sh") and "guard" not in process.cmdline()
+    except psutil.NoSuchProcess:
+        return False
+
+
 def test_what_a_build_leaves_running_is_ended(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     mark = str(tmp_path)
     monkeypatch.setenv(MARK, mark)
@@ -169,11 +183,26 @@ def test_what_a_build_leaves_running_is_ended(folder: Path, monkeypatch: pytest.
     done = subprocess.run(spawned, capture_output=True, text=True, check=False, timeout=20, stdin=subprocess.DEVNULL)
     assert done.returncode == 0, done.stderr
     monkeypatch.delenv(MARK)
-    left = [process for process in carriers(mark) if process.pid != os.getpid()]
     try:
-        assert wait_until(lambda: not [process for process in carriers(mark) if process.pid != os.getpid()], 2)
+        assert wait_until(lambda: not sleepers(mark), 2)
     finally:
-        for process in left:
+        for process in sleepers(mark):
+            process.kill()
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
+def test_a_build_ends_with_who_started_it(end: signal.Signals, folder: Path, tmp_path: Path) -> None:
+    mark = str(tmp_path)
+    written(folder, "trap : TERM HUP; touch {build}/begun; sleep 60 & sleep 60")
+    with subprocess.Popen(
+        [sys.executable, "-m", "conformance.cli", "build", str(folder)], stderr=subprocess.DEVNULL, env={**os.environ, MARK: mark}
+    ) as building:
+        assert wait_until(lambda: list(tmp_path.glob("cache/adapters/made-*/begun")))
+        building.send_signal(end)
+    try:
+        assert wait_until(lambda: not sleepers(mark))
+    finally:
+        for process in sleepers(mark):
             process.kill()
 
 
