@@ -126,6 +126,9 @@ _oracle = click.option(
     "--oracle", type=click.Choice(["live", "golden"]),
     help="live: ask the installed authorities too. golden: recorded answers. Default: live where llama.cpp is installed.",
 )  # fmt: skip
+_judges_only = click.option(
+    "--judges-only", is_flag=True, help="In a live run, ask only the authorities that judge: gguf-py takes most of the time."
+)
 _by_type = click.option("--by-type", is_flag=True, help="Show blocks compared by ggml type and op, not suites and verdicts.")
 _json = click.option("--json", "as_json", is_flag=True, help="For a machine.")
 
@@ -143,6 +146,7 @@ _json = click.option("--json", "as_json", is_flag=True, help="For a machine.")
 )
 @click.option("--no-report", is_flag=True, help="Write no reports, only the terminal's.")
 @click.option("--validate", is_flag=True, help="Check each message against the protocol's JSON Schema.")
+@_judges_only
 @click.option("--update-known", "update", is_flag=True,
               help="Write what a live run shows into each subject's divergences.yaml, for you to explain.")  # fmt: skip
 @_by_type
@@ -693,6 +697,7 @@ def build_adapters(subjects: tuple[str, ...], again: bool) -> int:
 @click.option("--report", "folder", type=click.Path(path_type=Path, file_okay=False), default=DEFAULT_REPORTS / "peers",
               show_default=True, help="Where the reports go, and the matrix.")  # fmt: skip
 @click.option("--update-known", "update", is_flag=True, help="Write what they show into each one's divergences.yaml.")
+@_judges_only
 @click.option("--record", is_flag=True, help="Put the summary into the checkout's docs/matrix.md.")
 @_color
 @_one_screen

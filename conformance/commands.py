@@ -100,6 +100,7 @@ class PeersRun(NamedTuple):
     color: str
     update: bool
     record: bool
+    judges_only: bool
 
 
 def check_peers(wanted: PeersRun) -> None:
@@ -121,7 +122,7 @@ def run_peers(wanted: PeersRun, subjects: Sequence[str]) -> int:
     from conformance.matrix.load import load_matrix
     from conformance.matrix.record import PAGE, drift
 
-    options = Options(tuple(subjects), wanted.select, wanted.oracle)
+    options = Options(tuple(subjects), wanted.select, wanted.oracle, judges_only=wanted.judges_only)
     code = run_command(options, wanted.folder, wanted.color, update=wanted.update)
     matrix_command([wanted.folder], (), Wanted(wanted.folder / "matrix", None, wanted.record), wanted.color)
     sys.stdout.write(f"matrix {wanted.folder / 'matrix' / 'index.html'}\n")

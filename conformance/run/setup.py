@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -31,7 +31,10 @@ _INSTALL = {
 
 
 class Options(NamedTuple):
-    """What ``run`` and pytest are told. ``oracle`` and ``profile`` None leave the choice to the environment and the manifests."""
+    """What ``run`` and pytest are told. ``oracle`` and ``profile`` None leave the choice to the environment and the manifests.
+
+    With ``judges_only`` a live run asks the authorities alone that judge its subjects.
+    """
 
     subjects: tuple[str, ...]
     select: tuple[str, ...] = ()
@@ -40,6 +43,7 @@ class Options(NamedTuple):
     cases: Path | None = None
     jobs: int | None = None
     validate: bool = False
+    judges_only: bool = False
 
     @property
     def root(self) -> Path:
@@ -59,15 +63,19 @@ def choose_oracle(wanted: Oracle | None) -> Oracle:
     return wanted or ("live" if installed("llama.cpp") else "golden")
 
 
-def live_authorities() -> tuple[Manifest, ...]:
-    """Give the authorities' manifests. Raises AuthorityMissingError for one that is not installed."""
-    for name in _MODULES:
+def live_authorities(profiles: Collection[str] = ("spec",)) -> tuple[Manifest, ...]:
+    """Give the manifests of the authorities that judge by these profiles: by ``spec`` all of them do.
+
+    Raises AuthorityMissingError for one that is not installed.
+    """
+    wanted = [name for name in _MODULES if name in profiles or "spec" in profiles]
+    for name in wanted:
         if not installed(name):
             raise AuthorityMissingError(
                 f"a live run needs the authority {name}, which is not installed",
                 hint=f"{_INSTALL[name]}\n  or judge by recorded answers: --oracle golden",
             )
-    return tuple(find_manifest(name) for name in _MODULES)
+    return tuple(find_manifest(name) for name in wanted)
 
 
 def available_authorities() -> tuple[Manifest, ...]:
@@ -92,6 +100,8 @@ def repeat_words(options: Options) -> list[str]:
         words += ["--cases", str(options.cases)]
     if options.validate:
         words.append("--validate")
+    if options.judges_only:
+        words.append("--judges-only")
     return words
 
 
@@ -110,11 +120,13 @@ def make_plan(options: Options, progress: Progress = silent) -> RunPlan:
     live = choose_oracle(options.oracle) == "live"
     if live:
         _not_an_authority(subjects)
+    judging = [options.profile or manifest.profile for manifest in subjects]
+    profiles = judging if options.judges_only else ("spec",)
     return RunPlan(
         cases=chosen,
         all_ids=[case.id for case in every],
         subjects=_distinct(subjects),
-        authorities=live_authorities() if live else (),
+        authorities=live_authorities(profiles) if live else (),
         store=GoldenStore(options.root / "golden"),
         locate=locator(progress),
         profile=options.profile,
