@@ -143,14 +143,18 @@ def _say(phase: str, done: int | None = None, total: int | None = None) -> None:
 
 
 def build_command(subjects: Sequence[str], *, again: bool) -> int:
-    """Build adapters one after the other; one that fails ends it. Gives the exit code."""
-    from conformance.subjects.building import build
+    """Build adapters one after the other; one that fails ends it. Gives the exit code.
+
+    One that is not the project's own is built each time: it may take in a library that stands elsewhere, and what builds it
+    (cargo, go, make) knows best what has changed there.
+    """
+    from conformance.subjects.building import build, self_contained
     from conformance.subjects.manifest import find_manifest
 
     for subject in subjects:
         manifest = find_manifest(subject, check_command=False)
         _say(f"building {manifest.name} into {manifest.built}")
-        seconds = build(manifest, _say, again=again)
+        seconds = build(manifest, _say, again=again or not self_contained(manifest))
         _say(f"{manifest.name}: nothing has changed" if seconds is None else f"{manifest.name}: built in {seconds:.0f} s")
     return EXIT_OK
 

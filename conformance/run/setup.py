@@ -18,6 +18,7 @@ from conformance.models import locate
 from conformance.packages import Progress, silent
 from conformance.places import cases_root
 from conformance.run.engine import RunPlan
+from conformance.subjects.building import outdated
 from conformance.subjects.manifest import Manifest, find_manifest
 
 Oracle = Literal["live", "golden"]
@@ -117,6 +118,8 @@ def make_plan(options: Options, progress: Progress = silent) -> RunPlan:
         raise UsageError("no subject", hint="name one: --subject impl, or the folder of an adapter")
     chosen, every = load_cases(options)
     subjects = [find_manifest(name) for name in dict.fromkeys(options.subjects)]
+    for manifest in filter(outdated, subjects):
+        progress(f"{manifest.name} was built of other sources than are there now; build it again: {manifest.build_hint}")
     live = choose_oracle(options.oracle) == "live"
     if live:
         _not_an_authority(subjects)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from conformance.errors import ConfigurationError, UsageError
 from conformance.logged import Say, last_lines, run_logged
+from conformance.places import adapters_root
 from conformance.report.text import one_line
 from conformance.subjects.manifest import Manifest, require_command
 
@@ -72,6 +73,23 @@ def _build(manifest: Manifest, say: Say, *, again: bool) -> float | None:
     require_command(manifest)
     stamp.write_bytes(sources)
     return time.monotonic() - started
+
+
+def outdated(manifest: Manifest) -> bool:
+    """Tell whether the adapter's folder or commands are others than those that were built; False where nothing was built here.
+
+    What an adapter takes in from elsewhere, such as a library beside its folder, does not show.
+    """
+    stamp = manifest.built / STAMP
+    try:
+        return bool(manifest.build) and stamp.is_file() and stamp.read_bytes() != _digest(manifest)
+    except OSError:  # a view of the build is no part of a run
+        return False
+
+
+def self_contained(manifest: Manifest) -> bool:
+    """Tell whether an adapter is one of the project's own: pinned, and all that it is built of stands in its folder."""
+    return manifest.folder.resolve().is_relative_to(adapters_root().resolve())
 
 
 def _is_there(manifest: Manifest) -> bool:

@@ -97,6 +97,8 @@ def _advice(manifest: Manifest, outcome: Outcome) -> str:
     match outcome:
         case Timeout():
             return "Flush stdout after each answer; a slow start needs a larger `limits.hello` in the manifest."
+        case Protocol(excerpt=shown) if shown.lstrip().startswith("{"):
+            return "What a hello holds is in docs/protocol.md, hello."
         case Protocol():
             return "Stdout is for answers only, one JSON object a line: print everything else to stderr. See docs/protocol.md."
         case Memory():

@@ -8,6 +8,7 @@ from click.testing import CliRunner
 from conformance import logged
 from conformance.cli import main
 from conformance.errors import ConfigurationError, UsageError
+from conformance.subjects import building
 from conformance.subjects.building import build, missing_tools
 from conformance.subjects.manifest import Manifest, load_manifest
 
@@ -107,8 +108,32 @@ def test_the_command(folder: Path) -> None:
     assert result.exit_code == 0
     assert result.stderr.splitlines()[0] == f"building made into {made.built}"
     assert result.stderr.splitlines()[-1].startswith("made: built in ")
-    assert "nothing has changed" in CliRunner().invoke(main, ["build", str(folder)]).stderr
     assert "built in" in CliRunner().invoke(main, ["build", "--again", str(folder)]).stderr
+
+
+def test_only_the_projects_own_are_left_as_they_are(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = manifest(folder, "cp ../library.sh {build}/made && chmod +x {build}/made")
+    (folder.parent / "library.sh").write_text("#!/bin/sh\n")
+    assert "built in" in CliRunner().invoke(main, ["build", str(folder)]).stderr
+    (folder.parent / "library.sh").write_text("#!/bin/bash\n")  # beside the adapter's folder
+    assert "built in" in CliRunner().invoke(main, ["build", str(folder)]).stderr
+    assert (made.built / "made").read_text() == "#!/bin/bash\n"
+    monkeypatch.setattr(building, "adapters_root", lambda: folder.parent)
+    assert "nothing has changed" in CliRunner().invoke(main, ["build", str(folder)]).stderr
+
+
+def test_a_run_of_what_was_built_of_other_sources_says_so(folder: Path) -> None:
+    manifest(folder, *MAKE)
+    warning = f"made was built of other sources than are there now; build it again: gguf-conformance build {folder}"
+    run = ["run", "--subject", str(folder), "--oracle", "golden", "--select", "container/version/0", "--no-report"]
+    CliRunner().invoke(main, ["build", str(folder)])
+    assert warning not in CliRunner().invoke(main, run).stderr
+    (folder / "divergences.yaml").write_text("divergences: []\n")  # no part of what is built
+    assert warning not in CliRunner().invoke(main, run).stderr
+    (folder / "source.sh").write_text("#!/bin/bash\n")
+    assert warning in CliRunner().invoke(main, run).stderr
+    CliRunner().invoke(main, ["build", str(folder)])
+    assert warning not in CliRunner().invoke(main, run).stderr
 
 
 def test_the_command_tells_what_is_wrong(folder: Path) -> None:

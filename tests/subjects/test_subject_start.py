@@ -35,6 +35,20 @@ def test_malformed_hellos(make, answer, told):
     assert told in raised.value.message
 
 
+@pytest.mark.parametrize(
+    ("said", "hint"),
+    [
+        ('{"seq":1,"ok":{"name":"x"}}', "What a hello holds is in docs/protocol.md, hello."),
+        ("mylib 2.0, loading", "Stdout is for answers only"),
+    ],
+)
+def test_a_hello_of_the_wrong_shape_is_not_called_a_line_too_many(make, said, hint):
+    script = f"import sys\nsys.stdin.readline()\nprint({said!r}, flush=True)\nsys.stdin.read()"
+    with pytest.raises(ConfigurationError) as raised:
+        asked(make(script))
+    assert hint in raised.value.hint
+
+
 def test_a_program_that_is_not_built_is_told_before_it_is_started(make):
     manifest = make("", command='["{python}", "{dir}/dist/main.py"]', keys="build: [make dist]", check_command=False)
     with pytest.raises(ConfigurationError, match=r"dist/main.py does not exist\n  Build it first: gguf-conformance build .*"):
