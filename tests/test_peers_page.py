@@ -1,4 +1,4 @@
-"""docs/peers.md says what is true: its cases exist, as large as it says; each adapter that is built stands in it; its links lead somewhere."""
+"""docs/peers.md: its cases exist, as large as it says; each adapter that is built stands in it; its links lead somewhere."""
 
 import re
 
