@@ -20,7 +20,7 @@ from conformance.report.console import Color, make_console
 from conformance.report.events import CaseResult, Event, EventLog
 from conformance.report.terminal import TerminalView
 from conformance.report.text import plural
-from conformance.report.write import fresh_folder, prepare_folder, write_reports, writing
+from conformance.report.write import fresh_folder, open_events, write_reports, writing
 from conformance.run.engine import RunPlan, run
 from conformance.run.setup import Options, Oracle, choose_oracle, live_authorities, load_cases, locator, make_plan
 from conformance.run.update_known import Corpus, collector, require_own_files, update_known, why_not
@@ -48,7 +48,7 @@ def run_command(
     began = False
     with ExitStack() as stack:
         view = stack.enter_context(TerminalView(color=cast("Color", color), reports=folder))
-        log = EventLog(stack.enter_context(prepare_folder(folder).open("wb", buffering=0))) if folder else None
+        log = EventLog(stack.enter_context(open_events(folder))) if folder else None
 
         def sink(event: Event) -> None:
             nonlocal began

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import itertools
+import os
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from conformance.errors import ConfigurationError
 from conformance.report.case_results import CaseResults, group
@@ -66,6 +68,27 @@ def prepare_folder(folder: Path) -> Path:
                 with path.open("ab"):
                     pass
     return events
+
+
+@contextmanager
+def open_events(folder: Path) -> Iterator[IO[bytes]]:
+    """Prepare ``folder`` for a run that begins, and open its event stream, empty: it is this run's alone until it is closed.
+
+    Raises ConfigurationError as ``prepare_folder``, and where another run is writing there: each would spoil the other's.
+    """
+    with prepare_folder(folder).open("ab", buffering=0) as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ConfigurationError(
+                "another run writes its reports there", where=str(folder), hint="wait for its end, or name another folder: --report"
+            ) from None
+        except OSError:  # a file system without locks
+            pass
+        if os.fstat(stream.fileno()).st_size:  # a device has none, and cannot be cut
+            with writing(folder):
+                stream.truncate(0)
+        yield stream
 
 
 def write_reports(source: Path | Iterable[Event], folder: Path) -> Written:

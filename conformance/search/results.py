@@ -16,7 +16,7 @@ from conformance.errors import ConfigurationError, UsageError
 from conformance.judge.golden import GoldenStore
 from conformance.packages import silent
 from conformance.report.events import CaseResult, Event, EventLog
-from conformance.report.write import prepare_folder, write_reports
+from conformance.report.write import open_events, write_reports
 from conformance.run.engine import RunPlan, run
 from conformance.run.setup import available_authorities, locator
 from conformance.search.declared import suite_text
@@ -75,7 +75,7 @@ def _run(
     again = _search_command(plan)
     command = _run_command(plan, root) if _can_be_run(plan, subject) else again
     results: dict[str, CaseResult] = {}
-    with prepare_folder(folder).open("wb", buffering=0) as stream:
+    with open_events(folder) as stream:
         log = EventLog(stream)
 
         def sink(event: Event) -> None:

@@ -8,7 +8,7 @@ import pytest
 from conformance.errors import ConfigurationError
 from conformance.report.events import CaseResult, Counts
 from conformance.report.write import CASES as CASES_FOLDER
-from conformance.report.write import fresh_folder, prepare_folder, write_reports
+from conformance.report.write import fresh_folder, open_events, prepare_folder, write_reports
 from tests.report.pages import case_json, junit, parse
 from tests.report.samples import CASES, FLOAT, GREEN, RICH, finished, result, save, started
 
@@ -135,3 +135,14 @@ def test_a_list_of_old_reports_that_was_damaged_does_no_harm(line, tmp_path):
     (tmp_path / "cases/.written").write_bytes(line + b"\nold.md\n")
     write_reports(RICH, tmp_path)
     assert not (tmp_path / "cases/old.md").exists()
+
+
+def test_two_runs_do_not_write_into_one_folder(tmp_path):
+    with open_events(tmp_path) as stream:
+        stream.write(b"the first\n")
+        with pytest.raises(ConfigurationError, match="another run writes its reports there"), open_events(tmp_path):
+            pass
+        assert (tmp_path / "events.ndjson").read_bytes() == b"the first\n"
+    with open_events(tmp_path) as stream:
+        stream.write(b"next\n")
+    assert (tmp_path / "events.ndjson").read_bytes() == b"next\n"
