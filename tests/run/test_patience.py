@@ -1,0 +1,35 @@
+"""Who lets the time run out again and again in one case is not asked for the rest of it."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+from conformance.report.events import CaseResult
+from conformance.subjects.manifest import load_manifest
+from tests.run.conftest import Bench
+
+SUITE = """
+suite: small/many
+defaults: {expect: {llama.cpp: accept, gguf-py: accept, spec: accept}}
+cases:
+  tensors:
+    build: {tensors: [TENSORS]}
+    ask: [header, dequantize, tensor]
+""".replace("TENSORS", ", ".join(f"{{name: t{n}, type: Q8_0, dims: [32]}}" for n in range(9)))
+
+
+def test_three_times_in_a_case(bench: Bench, tmp_path: Path) -> None:
+    bench.write("small/many", SUITE)
+    source = Path(__file__).with_name("slow_subject.py")
+    (tmp_path / "adapter.yaml").write_text(
+        f"name: slow\nlanguage: python\ncommand: ['{sys.executable}', '{source}']\nlimits: {{time: 0.3}}\n"
+    )
+    ran = bench.run(load_manifest(tmp_path), bench.impl, select="small/many")
+    results = {e.who: e for e in ran.events if isinstance(e, CaseResult) and e.role == "subject"}
+    assert (results["slow"].verdict, results["impl"].verdict) == ("diverge", "pass")
+    shown = Counter(d.signature.split(":")[2] for d in results["slow"].divergences)
+    assert shown["timeout"] >= 1
+    assert results["slow"].not_asked == ("no answer in time to 3 requests of the case: the rest was not asked",)
+    assert results["slow"].counts.tensors < results["impl"].counts.tensors == 9
