@@ -253,6 +253,8 @@ class RunSummary:
         if self.exit_code == EXIT_DIVERGENCE:
             verdicts = sum((total.verdicts for _, total in self.totals), Counter())
             found = [verdict for verdict in ("diverge", "stale", "authority-drift", "authority-crash") if verdicts[verdict]]
+            if kinds := dict.fromkeys(problem.kind for problem in self.problems):  # counted as stale, each of them
+                found = [word for verdict in found for word in (kinds if verdict == "stale" else (verdict,))]
             return f"not as expected: {', '.join(found)}" if found else EXIT_MEANINGS[EXIT_DIVERGENCE]
         return EXIT_MEANINGS.get(self.exit_code, "ended by a signal" if self.exit_code > 128 else "unknown")
 

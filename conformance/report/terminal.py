@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TextIO
 
+import msgspec
 from rich.text import Text
 
 from conformance.report.console import Color, make_console, standard_streams
@@ -24,6 +25,8 @@ from conformance.report.type_table import type_tables
 # Failures that are shown in full; the rest is counted by signature.
 FULL = 10
 _LABEL = 11
+# So many patterns are named that one edit mends; the reports have all.
+_PATTERNS = 8
 _BAD, _GOOD, _CALM, _HEAD = "bold red", "green", "dim", "bold"
 
 
@@ -86,7 +89,7 @@ class TerminalView:
         yield from _failures(summary.failures, self._reports, width)
         yield from _by_reason("known divergences", summary.known, width)
         yield from _by_reason("not asked or not compared", summary.skipped, width)
-        yield from _problems(summary.problems)
+        yield from _problems(summary.problems, width)
         yield from _closing(summary, self._reports)
 
 
@@ -208,13 +211,20 @@ def _by_reason(title: str, reasons: Mapping[tuple[str, str], list[str]], width: 
         yield from (Text(indent + line, style=_CALM) for line in wrap(suites, width - len(indent)))
 
 
-def _problems(problems: list[KnownProblem]) -> Iterator[Text]:
+def _problems(problems: list[KnownProblem], width: int) -> Iterator[Text]:
+    """List what is wrong with known divergences; those that one edit mends are told together."""
+    alike: dict[KnownProblem, list[str]] = {}
     for problem in problems:
+        alike.setdefault(msgspec.structs.replace(problem, pattern=""), []).append(one_line(problem.pattern))
+    for problem, patterns in alike.items():
         yield Text()
-        yield Text.assemble(
-            (f"known divergence {problem.kind}", _BAD),
-            f" · {one_line(problem.subject)} · {one_line(problem.pattern)} {problem.says}",
-        )
+        what = patterns[0] if len(patterns) == 1 else f"{number(len(patterns))} patterns, each"
+        yield Text.assemble((f"known divergence {problem.kind}", _BAD), f" · {one_line(problem.subject)} · {what} {problem.says}")
+        if len(patterns) > 1:
+            rest = f" and {number(len(patterns) - _PATTERNS)} more" if len(patterns) > _PATTERNS else ""
+            first, *more = wrap(", ".join(patterns[:_PATTERNS]) + rest, width - _LABEL - 3)
+            yield Text.assemble("   ", (f"{'patterns':<{_LABEL}}", _CALM), first)
+            yield from (Text(f"   {'':<{_LABEL}}{line}") for line in more)
         yield Text.assemble("   ", (f"{'signature':<{_LABEL}}", _CALM), one_line(problem.signature))
         yield Text.assemble("   ", (f"{'mend':<{_LABEL}}", _CALM), one_line(problem.file))
         yield from (Text(f"   {'':<{_LABEL}}{line}") for line in lines_of(problem.edit))

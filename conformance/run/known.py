@@ -48,7 +48,7 @@ class KnownEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 class KnownDivergence(msgspec.Struct, frozen=True):
-    """One pattern and one signature of an entry."""
+    """One pattern and one signature of an entry; ``among``: the entry has others beside."""
 
     pattern: str
     signature: str
@@ -56,6 +56,12 @@ class KnownDivergence(msgspec.Struct, frozen=True):
     reason: str
     link: str = ""
     sometimes: bool = False
+    among: bool = False
+
+    @property
+    def says(self) -> str:
+        """Kind and reason, for a reader."""
+        return f"{self.kind}: {self.reason.strip() or 'no reason given yet'}"
 
 
 class KnownFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -95,7 +101,15 @@ def load_entries(path: Path | None) -> list[KnownEntry]:
 def load_known(path: Path | None) -> tuple[KnownDivergence, ...]:
     """Read a ``divergences.yaml``, each pattern with each signature apart. Raises ConfigurationError as ``load_entries`` does."""
     return tuple(
-        KnownDivergence(pattern, signature, entry.kind, entry.reason, entry.link, entry.sometimes)
+        KnownDivergence(
+            pattern,
+            signature,
+            entry.kind,
+            entry.reason,
+            entry.link,
+            entry.sometimes,
+            among=len(entry.patterns) > 1 or len(entry.signatures) > 1,
+        )
         for entry in load_entries(path)
         for pattern in entry.patterns
         for signature in entry.signatures
@@ -150,7 +164,7 @@ class KnownLedger:
                 _with_reason(divergence, entry) if entry else _with_remark(divergence, result.case, here)
                 for divergence, entry in zip(result.divergences, entries, strict=True)
             ),
-            known=tuple(dict.fromkeys(f"{entry.kind}: {entry.reason}" for entry in met)),
+            known=tuple(dict.fromkeys(entry.says for entry in met)),
         )
 
     def stale(self) -> list[Stale]:
@@ -208,7 +222,7 @@ def _still_happens(known: str, shown: str) -> bool:
 
 def _with_reason(divergence: Divergence, entry: KnownDivergence) -> Divergence:
     link = f" ({entry.link})" if entry.link else ""
-    remark = f"known {entry.kind}: {entry.reason}{link}"
+    remark = f"known {entry.says}{link}"
     return msgspec.structs.replace(divergence, remarks=(*divergence.remarks, remark))
 
 
@@ -250,6 +264,11 @@ def known_problems(manifest: Manifest, ledger: KnownLedger, all_ids: Iterable[st
 
 
 def _delete(entry: KnownDivergence) -> str:
+    if entry.among:
+        return (
+            f"take it out of the entry with signature {entry.signature!r}, and delete an entry that has no pattern left; "
+            "or run with --oracle live --update-known"
+        )
     return f"delete the entry with pattern {entry.pattern!r} and signature {entry.signature!r}"
 
 

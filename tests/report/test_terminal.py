@@ -21,6 +21,7 @@ from tests.report.samples import (
     HOSTILE,
     LIBRARY,
     OTHERS,
+    PROBLEM,
     RICH,
     ended,
     finished,
@@ -223,6 +224,23 @@ def test_an_entry_that_no_longer_holds_comes_with_its_edit():
     assert "adapters/newreader/divergences.yaml" in text
     assert "delete the entry with pattern 'container/kv/*'\n" in text
     assert "and signature 'header:-:value:kv'\n" in text
+
+
+def test_entries_that_one_edit_mends_are_told_together():
+    alike = [msgspec.structs.replace(PROBLEM, pattern=f"a/b/{index}", edit="take it out") for index in range(10)]
+    text = shown((started(0), *alike, PROBLEM, finished()))
+    assert "known divergence stale · newreader · 10 patterns, each no longer happens\n" in text
+    assert "   patterns   a/b/0, a/b/1, a/b/2, a/b/3, a/b/4, a/b/5, a/b/6, a/b/7 and 2 more\n" in text
+    assert text.count("take it out") == 1
+    assert "known divergence stale · newreader · container/kv/* no longer happens\n" in text
+
+
+def test_what_gives_no_reason_is_not_called_stale():
+    silent = msgspec.structs.replace(PROBLEM, kind="unexplained")
+    one = result("a/b", "known")
+    for problems, meaning in (((silent,), "unexplained"), ((PROBLEM, silent), "stale, unexplained")):
+        last = shown((started(1), one, *problems, ended((one, *problems)))).splitlines()[-1]
+        assert last.startswith(f"exit 1: not as expected: {meaning} ·")
 
 
 def test_agreement_with_each_authority_stands_above_the_totals():

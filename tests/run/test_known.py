@@ -168,6 +168,29 @@ def test_a_case_whose_input_could_not_be_made_shows_nothing() -> None:
     assert ledger.stale() == []
 
 
+def test_a_case_is_taken_out_of_an_entry_of_several(tmp_path: Path) -> None:
+    path = tmp_path / "divergences.yaml"
+    path.write_text(
+        "divergences:\n"
+        f"  - {{reason: why, kind: bug, signature: '{QUANTS}', pattern: [a/b/c, a/b/d]}}\n"
+        f"  - {{reason: why, kind: bug, signature: '{QUANTS}', pattern: a/b/e}}\n"
+    )
+    ledger = KnownLedger(load_known(path))
+    for name in ("a/b/c", "a/b/d", "a/b/e"):
+        ledger.note(msgspec.structs.replace(_result(), case=name))
+    edits = [problem.edit for problem in known_problems(_manifest(), ledger, ["a/b/c", "a/b/d", "a/b/e"])]
+    assert edits[0] == edits[1]
+    assert edits[0].startswith(f"take it out of the entry with signature '{QUANTS}'")
+    assert edits[2] == f"delete the entry with pattern 'a/b/e' and signature '{QUANTS}'"
+
+
+def test_a_reason_that_is_missing_is_said_to_be() -> None:
+    ledger = KnownLedger([KnownDivergence("a/b/c", QUANTS, "bug", "")])
+    done = ledger.apply(_result(QUANTS))
+    assert done.known == ("bug: no reason given yet",)
+    assert done.divergences[0].remarks[-1] == "known bug: no reason given yet"
+
+
 def test_an_entry_without_a_reason_is_told() -> None:
     ledger = KnownLedger([KnownDivergence("a/b/c", sign, "bug", reason) for sign, reason in ((QUANTS, " "), (VALUES, "why"))])
     ledger.note(_result(QUANTS, VALUES))
