@@ -88,6 +88,7 @@ def _update(plan: RunPlan, found: Mapping[str, Sequence[CaseResult]], corpus: Co
         wait = "waits" if done.unexplained == 1 else "wait"
         asked = f"; {done.unexplained} {wait} for a reason: until then a run fails" if done.unexplained else ""
         sys.stdout.write(f"{manifest.name}: {plural(len(done.entries), 'known divergence')} in {done.path}{gone}{asked}\n")
+    sys.stdout.write(f"exit {EXIT_OK}: what this run showed is written down, whatever it exits with by itself\n")
     return EXIT_OK
 
 
