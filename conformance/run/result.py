@@ -163,12 +163,20 @@ def _answered(who: str, step: Step, outcome: Outcome, reply: Reply | None, same:
 
 def _message(outcome: Outcome) -> str:
     match outcome:
+        case Protocol(problem=problem, excerpt=said) if said and problem.startswith("not JSON"):
+            return f"{problem}; it said: {said}"
         case Reject(message=text) | Error(message=text) | Unsupported(reason=text) | Protocol(problem=text):
             return text
         case Crash(stderr=text):
-            return text.strip().rpartition("\n")[2]
+            return _last_words(text)
         case _:
             return ""
+
+
+def _last_words(stderr: str) -> str:
+    """Give the line that says why a process died: of a panic (Go, Rust) the first, a trace follows it; else the last."""
+    lines = [line.strip() for line in stderr.strip().split("\n")]
+    return next((line for line in lines if line.startswith("panic:") or " panicked at " in line), lines[-1])
 
 
 def _value(step: Step, outcome: Outcome) -> str:
