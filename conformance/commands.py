@@ -150,10 +150,14 @@ def build_command(subjects: Sequence[str], *, again: bool) -> int:
     (cargo, go, make) knows best what has changed there.
     """
     from conformance.subjects.building import build, self_contained
-    from conformance.subjects.manifest import find_manifest
+    from conformance.subjects.manifest import find_manifest, require_command
 
     for subject in subjects:
         manifest = find_manifest(subject, check_command=False)
+        if not manifest.build:
+            require_command(manifest)
+            _say(f"{manifest.name}: its manifest has no build commands, nothing to do")
+            continue
         _say(f"building {manifest.name} into {manifest.built}")
         seconds = build(manifest, _say, again=again or not self_contained(manifest))
         _say(f"{manifest.name}: nothing has changed" if seconds is None else f"{manifest.name}: built in {seconds:.0f} s")

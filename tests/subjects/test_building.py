@@ -141,3 +141,12 @@ def test_the_command_tells_what_is_wrong(folder: Path) -> None:
     result = CliRunner().invoke(main, ["build", str(folder)])
     assert (result.exit_code, "failed (exit 3): exit 3" in result.stderr) == (3, True)
     assert "Traceback" not in result.stderr
+
+
+def test_the_command_has_nothing_to_do_without_build_commands(folder: Path) -> None:
+    (folder / "adapter.yaml").write_text("name: made\nlanguage: sh\ncommand: [sh, '{dir}/source.sh']\n")
+    done = CliRunner().invoke(main, ["build", str(folder)])
+    assert (done.exit_code, done.stderr) == (0, "made: its manifest has no build commands, nothing to do\n")
+    (folder / "source.sh").unlink()
+    missing = CliRunner().invoke(main, ["build", str(folder)])
+    assert (missing.exit_code, "source.sh does not exist" in missing.stderr) == (3, True)
