@@ -713,14 +713,14 @@ def real_implementations(names: tuple[str, ...], present: bool, build_only: bool
       gguf-conformance peers candle gguf-parser-go --select 'container/**'
       gguf-conformance peers --present --report reports/peers
     """
-    from conformance.commands import PeersRun, check_peers, run_peers
+    from conformance.commands import PeersRun, check_peers, run_peers, say
     from conformance.peers import peers_command
 
     _expect_subjects()
     run = PeersRun(**options)
     if not build_only:
         check_peers(run)
-    return peers_command(names, (lambda _: EXIT_OK) if build_only else partial(run_peers, run), only_present=present)
+    return peers_command(names, (lambda _: EXIT_OK) if build_only else partial(run_peers, run), say, only_present=present)
 
 
 @main.command("build-authority")

@@ -16,10 +16,10 @@ from rich.markdown import Markdown
 from conformance.cases.model import Case, ModelInput
 from conformance.errors import EXIT_DIVERGENCE, EXIT_OK, UsageError
 from conformance.judge.golden import GoldenStore
+from conformance.printable import plural
 from conformance.report.console import Color, make_console
 from conformance.report.events import CaseResult, Event, EventLog
 from conformance.report.terminal import TerminalView
-from conformance.report.text import plural
 from conformance.report.write import fresh_folder, open_events, write_reports, writing
 from conformance.run.engine import RunPlan, run
 from conformance.run.setup import Options, Oracle, choose_oracle, live_authorities, load_cases, locator, make_plan
@@ -39,7 +39,7 @@ def run_command(
     end brings the subjects' known divergences to what it showed.
     """
     _require_live(options.oracle, update=update)
-    plan = make_plan(options, _say)
+    plan = make_plan(options, say)
     if update:
         require_own_files(plan.subjects)
     found, take = collector(manifest.name for manifest in plan.subjects)
@@ -70,7 +70,7 @@ def run_command(
     if not update:
         return view.summary.exit_code
     if reason := why_not(view.summary):
-        _say(f"known divergences stay as they were: {reason}")
+        say(f"known divergences stay as they were: {reason}")
         return view.summary.exit_code
     return _update(plan, found, Corpus(load_cases(options)[1]))
 
@@ -119,22 +119,23 @@ def run_peers(wanted: PeersRun, subjects: Sequence[str]) -> int:
 
     A live run of all cases in a checkout is held to the summary in docs/matrix.md: what differs is told, and gives EXIT_DIVERGENCE.
     """
-    from conformance.matrix.command import Wanted, matrix_command
+    from conformance.matrix.command import Wanted, show_matrix
     from conformance.matrix.load import load_matrix
     from conformance.matrix.record import PAGE, drift
 
     options = Options(tuple(subjects), wanted.select, wanted.oracle, judges_only=wanted.judges_only)
     code = run_command(options, wanted.folder, wanted.color, update=wanted.update)
-    matrix_command([wanted.folder], (), Wanted(wanted.folder / "matrix", None, wanted.record), wanted.color)
+    matrix = load_matrix([wanted.folder])
+    show_matrix(matrix, Wanted(wanted.folder / "matrix", None, wanted.record), wanted.color)
     sys.stdout.write(f"matrix {wanted.folder / 'matrix' / 'index.html'}\n")
     if wanted.record or wanted.select or not PAGE.is_file() or choose_oracle(wanted.oracle) != "live":
         return code
-    drifted = drift(load_matrix([wanted.folder]))
+    drifted = drift(matrix)
     sys.stdout.write("".join(f"docs/matrix.md: {line}\n" for line in drifted))
     return code or (EXIT_DIVERGENCE if drifted else EXIT_OK)
 
 
-def _say(phase: str, done: int | None = None, total: int | None = None) -> None:
+def say(phase: str, done: int | None = None, total: int | None = None) -> None:
     """Tell on stderr what a long step does; percentages only where somebody watches."""
     if done is None or total is None:
         sys.stderr.write(f"{phase}\n")
@@ -156,11 +157,11 @@ def build_command(subjects: Sequence[str], *, again: bool) -> int:
         manifest = find_manifest(subject, check_command=False)
         if not manifest.build:
             require_command(manifest)
-            _say(f"{manifest.name}: its manifest has no build commands, nothing to do")
+            say(f"{manifest.name}: its manifest has no build commands, nothing to do")
             continue
-        _say(f"building {manifest.name} into {manifest.built}")
-        seconds = build(manifest, _say, again=again or not self_contained(manifest))
-        _say(f"{manifest.name}: nothing has changed" if seconds is None else f"{manifest.name}: built in {seconds:.0f} s")
+        say(f"building {manifest.name} into {manifest.built}")
+        seconds = build(manifest, say, again=again or not self_contained(manifest))
+        say(f"{manifest.name}: nothing has changed" if seconds is None else f"{manifest.name}: built in {seconds:.0f} s")
     return EXIT_OK
 
 
@@ -187,7 +188,7 @@ def explain_command(options: Options, color: str) -> int:
     from conformance.report.summary import summarize
 
     events: list[Event] = []
-    code = run(make_plan(options, _say), events.append)
+    code = run(make_plan(options, say), events.append)
     summary = summarize(events)
     assert summary.started is not None  # noqa: S101 - a run's first event
     console = make_console(sys.stdout, cast("Color", color), None)
@@ -214,7 +215,7 @@ def record_command(options: Options) -> int:
 
     chosen, _ = load_cases(options)
     with _counter(len(chosen)) as count:
-        recorded = record(chosen, live_authorities(), GoldenStore(options.root / "golden"), locator(_say), count)
+        recorded = record(chosen, live_authorities(), GoldenStore(options.root / "golden"), locator(say), count)
     for path in recorded.files:
         sys.stdout.write(f"recorded {path}\n")
     for result in recorded.refused:
@@ -294,7 +295,7 @@ def fetch_command(options: Options) -> int:
     from conformance.models import fetch_all
 
     chosen, _ = load_cases(options)
-    for path in fetch_all(_models(chosen), _say):
+    for path in fetch_all(_models(chosen), say):
         sys.stdout.write(f"{path}\n")
     return EXIT_OK
 

@@ -133,7 +133,7 @@ def opened(path: Path) -> Iterator[impl.File]:
 
 
 def _shown(path: Path) -> str:
-    from conformance.report.text import one_line  # noqa: PLC0415 - only an error needs it
+    from conformance.printable import one_line  # noqa: PLC0415 - only an error needs it
 
     return one_line(str(path))
 
@@ -205,7 +205,7 @@ def _find(file: impl.File, wanted: str, path: Path) -> impl.Tensor:
         return file.tensors[int(wanted)]
     from difflib import get_close_matches  # noqa: PLC0415 - only an error needs it
 
-    from conformance.report.text import one_line  # noqa: PLC0415 - the same
+    from conformance.printable import one_line  # noqa: PLC0415 - the same
 
     near = get_close_matches(wanted, [tensor.name for tensor in file.tensors], n=3)
     known = ", ".join(one_line(name) for name in near) or f"an index from 0 to {len(file.tensors) - 1}"
@@ -232,8 +232,8 @@ def _values(tensor: impl.Tensor, file: impl.File, limit: int) -> TensorValues:
 
 
 def _broken(path: Path, error: impl.GgufError) -> BrokenFileError:
+    from conformance.printable import one_line  # noqa: PLC0415 - the same
     from conformance.report.hexdump import hexdump_lines  # noqa: PLC0415 - only an error needs it
-    from conformance.report.text import one_line  # noqa: PLC0415 - the same
 
     message = one_line(f"{error.reject_class} at byte {error.at}, {error.field}: {error.problem}")
     lines = [*hexdump_lines(_bytes_around(path, error.at, error.field)), error.hint]

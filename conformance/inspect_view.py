@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from conformance.inspect import Description, Entry, TensorEntry, TensorValues
-from conformance.report.text import number, one_line, plural
+from conformance.printable import number, one_line, plural
 
 _CHARACTERS = 80
 _HEAD, _CALM, _BAD, _GOOD = "bold", "dim", "bold red", "green"

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from conformance.report.text import lines_of
+from conformance.printable import lines_of
 from conformance.subjects.guard import GUARD
 
 PROGRESS_SECONDS = 10.0

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal, get_args
 
 import msgspec
@@ -37,6 +38,9 @@ RejectClass = Literal[
     "other",  # refused, reason not classified: compares equal to every class
 ]
 REJECT_CLASSES: tuple[str, ...] = get_args(RejectClass)
+
+
+_LAST_WORDS = re.compile(r"^(?P<said>(panic|fatal error|FATAL ERROR): .*)|^thread '.*panicked at .*:\n(?P<rust>.*)", re.MULTILINE)
 
 
 class Ok(msgspec.Struct, frozen=True, tag="ok", tag_field="outcome", omit_defaults=True):
@@ -71,6 +75,12 @@ class Crash(msgspec.Struct, frozen=True, tag="crash", tag_field="outcome"):
 
     how: str
     stderr: str = ""
+
+    @property
+    def last_words(self) -> str:
+        """The line that says what it died of: a panic of Go, Rust or Node, which a trace or a note follows, else the last one."""
+        found = _LAST_WORDS.search(self.stderr)
+        return (found["said"] or found["rust"]).strip() if found else self.stderr.strip().rpartition("\n")[2]
 
 
 class Timeout(msgspec.Struct, frozen=True, tag="timeout", tag_field="outcome"):

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from conformance.errors import EXIT_HARNESS, ConfigurationError, UsageError
-from conformance.report.text import one_line
+from conformance.logged import Say
+from conformance.printable import one_line
+from conformance.run.setup import distinct
 from conformance.subjects.building import build, missing_tools
 from conformance.subjects.manifest import Manifest, find_manifest, known_names
 from conformance.subjects.process import Subject
-
-Say = Callable[[str], None]
 
 
 class Peer(NamedTuple):
@@ -29,15 +29,16 @@ class Peer(NamedTuple):
         return not (self.problem or self.left_out)
 
 
-def peers_command(words: Sequence[str], run: Callable[[tuple[str, ...]], int], *, only_present: bool) -> int:
+def peers_command(words: Sequence[str], run: Callable[[tuple[str, ...]], int], say: Say, *, only_present: bool) -> int:
     """Build the adapters, ``run`` the cases over the usable ones, and tell of each what became of it; gives the exit code.
 
     Without ``words`` all adapters that have build commands. With ``only_present`` those whose language is not on this machine
     are left out, which is told. An adapter that cannot be built or started makes the exit code 3; the others are run all the same.
+    ``say`` is told what the builds do. Raises UsageError where two adapters bear one name.
     """
     chosen = _chosen(words)
-    _distinct(chosen)
-    peers = [_prepared(one, only_present) for one in chosen]
+    distinct([one.manifest for one in chosen if one.manifest is not None])  # before minutes are spent on building them
+    peers = [_prepared(one, say, only_present) for one in chosen]
     usable = tuple(peer.word for peer in peers if peer.is_usable)
     try:
         code = run(usable) if usable else EXIT_HARNESS
@@ -74,32 +75,21 @@ def _found(word: str) -> _Chosen:
         return _Chosen(word, None, problem)
 
 
-def _distinct(chosen: Sequence[_Chosen]) -> None:
-    """Make sure that names tell the adapters apart, before minutes are spent on building them. Raises UsageError."""
-    words: dict[str, str] = {}
-    for word, manifest, _ in chosen:
-        if manifest is not None and words.setdefault(manifest.name, word) != word:
-            raise UsageError(
-                f"two adapters are called {manifest.name!r}: {words[manifest.name]} and {word}",
-                hint="give one of them another `name` in its manifest",
-            )
-
-
-def _prepared(chosen: _Chosen, only_present: bool) -> Peer:
+def _prepared(chosen: _Chosen, say: Say, only_present: bool) -> Peer:
     """Build one adapter and greet it."""
     word, manifest, broken = chosen
     if manifest is None:
-        _say(str(broken))
+        say(str(broken))
         return Peer(word, problem=broken.message if broken else "")
     missing = missing_tools(manifest)
     if only_present and missing:
         return Peer(word, problem=f"{', '.join(missing)} not on PATH", left_out=True)
-    _say(f"building {manifest.name} into {manifest.built}")
+    say(f"building {manifest.name} into {manifest.built}")
     try:
-        seconds = build(manifest, _say)
+        seconds = build(manifest, say)
         _greet(manifest)
     except ConfigurationError as problem:
-        _say(str(problem))
+        say(str(problem))
         return Peer(word, problem=problem.message)
     return Peer(word, built="nothing has changed" if seconds is None else f"built in {seconds:.0f} s")
 
@@ -115,8 +105,3 @@ def _lines(peers: Sequence[Peer]) -> Iterator[str]:
     for peer in peers:
         state = f"left out: {peer.problem}" if peer.left_out else f"FAILED: {peer.problem}" if peer.problem else peer.built
         yield f"{one_line(peer.word):<{width}}  {one_line(state)}"
-
-
-def _say(line: str) -> None:
-    sys.stderr.write(f"{line}\n")
-    sys.stderr.flush()

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from conformance.inspect_view import shown, table
-from conformance.report.text import number, one_line, plural
+from conformance.printable import number, one_line, plural
 from conformance.scan import COUNTED, ScaleCounts, Scan, TensorScan
 
 _HEAD, _CALM, _BAD, _GOOD = "bold", "dim", "bold red", "green"

@@ -106,7 +106,7 @@ def test_two_of_one_name_are_refused_before_anything_is_built(tmp_path: Path) ->
     manifest = tmp_path / "two" / "adapter.yaml"
     manifest.write_text(manifest.read_text().replace("name: two", "name: one"))
     ended = peers(tmp_path, *words)
-    assert (ended.exit_code, "two adapters are called 'one'" in ended.stderr) == (2, True)
+    assert (ended.exit_code, "two subjects are called 'one'" in ended.stderr) == (2, True)
     assert not (tmp_path / "cache").exists()
 
 

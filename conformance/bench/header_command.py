@@ -16,7 +16,7 @@ from conformance.cases.model import ModelInput
 from conformance.errors import EXIT_DIVERGENCE, EXIT_OK, UsageError
 from conformance.models import locate
 from conformance.places import cases_root
-from conformance.report.text import one_line
+from conformance.printable import one_line
 
 _MIB = 1 << 20
 HEAD = (

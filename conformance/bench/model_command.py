@@ -15,7 +15,7 @@ from conformance.bench.model import Checked, ModelCheck, same_places
 from conformance.bench.turns import Times
 from conformance.errors import EXIT_DIVERGENCE, EXIT_OK, UsageError
 from conformance.inspect import opened
-from conformance.report.text import one_line
+from conformance.printable import one_line
 
 _MIB = 1 << 20
 

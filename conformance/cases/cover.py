@@ -1,4 +1,4 @@
-"""The fewest patterns that fit exactly these cases and no others: what a list of many ids reads best as."""
+"""Few patterns that fit exactly these cases and no others: what a list of many ids reads best as."""
 
 from __future__ import annotations
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, get_args
+from typing import get_args
 
 from conformance.cases.entry import Entry
-from conformance.cases.model import AUTHORITIES, Expect
+from conformance.cases.model import AUTHORITIES, Expect, ExpectKind
 from conformance.outcomes import REJECT_CLASSES
 from conformance.subjects.protocol import OPS
 
-Kind = Literal[
-    "accept", "reject", "either", "near", "refuse", "observe", "unsupported", "crash", "timeout", "memory", "error", "fault"
-]
 # Forms of one word; `reject` always names its class, `fault` what is done wrongly.
-WORDS: tuple[str, ...] = tuple(kind for kind in get_args(Kind) if kind not in ("reject", "fault"))
+WORDS: tuple[str, ...] = tuple(kind for kind in get_args(ExpectKind) if kind not in ("reject", "fault"))
 DETAILED = ("reject", "crash", "fault")
 FAULTS = ("accept", "reject")
 # The spec is a text: it cannot do these.
@@ -127,4 +124,4 @@ def _single(form: Entry) -> Expect:
     return Expect(_KINDS[word])
 
 
-_KINDS: dict[str, Kind] = {kind: kind for kind in get_args(Kind)}
+_KINDS: dict[str, ExpectKind] = {kind: kind for kind in get_args(ExpectKind)}

@@ -11,6 +11,11 @@ AUTHORITIES = ("llama.cpp", "gguf-py", "spec")
 Authority = Literal["llama.cpp", "gguf-py", "spec"]
 
 
+ExpectKind = Literal[
+    "accept", "reject", "either", "near", "refuse", "observe", "unsupported", "crash", "timeout", "memory", "error", "fault"
+]
+
+
 class Expect(msgspec.Struct, frozen=True):
     """One admissible answer.
 
@@ -22,9 +27,7 @@ class Expect(msgspec.Struct, frozen=True):
     "accept" or "reject", and is wrong: its answer is recorded, and a subject may accept or refuse).
     """
 
-    kind: Literal[
-        "accept", "reject", "either", "near", "refuse", "observe", "unsupported", "crash", "timeout", "memory", "error", "fault"
-    ]
+    kind: ExpectKind
     detail: str = ""
 
 

@@ -24,6 +24,10 @@ class FloatBits(msgspec.Struct, frozen=True, omit_defaults=True):
     ulps: int | None = None
 
 
+# What a remark begins with that tells why a divergence is known.
+KNOWN_REMARK = "known "
+
+
 class Divergence(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """One located difference.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -12,9 +11,6 @@ from conformance.judge.measure import Given, Measure, differences, failure, same
 from conformance.judge.numbers import Shape
 from conformance.outcomes import Crash, Error, Memory, Ok, Outcome, Reject, Timeout, Unsupported, outcome_name
 
-_LAST_WORDS = re.compile(
-    r"^(?P<said>(panic|fatal error|FATAL ERROR): .*)|^thread '.*panicked at .*:\n(?P<rust>.*)", re.MULTILINE
-)  # of Go, Node and Rust: a trace, or a note, follows
 # An authority that is declared to die, to hang, to fail or to be wrong says nothing on the input: a subject may answer either way.
 _NO_ANSWER = {"crash", "timeout", "memory", "error", "fault"}
 
@@ -88,14 +84,8 @@ def judge_authority(
 
 
 def _message(outcome: Outcome) -> str:
-    told = getattr(outcome, "message", "") or _telling_line(getattr(outcome, "stderr", ""))
+    told = outcome.last_words if isinstance(outcome, Crash) else getattr(outcome, "message", "")
     return f" ({told})" if told else ""
-
-
-def _telling_line(stderr: str) -> str:
-    """Give the line that says what a process died of: a panic of Go, Rust or Node before its trace, else the last one."""
-    found = _LAST_WORDS.search(stderr)
-    return (found["said"] or found["rust"]).strip() if found else stderr.strip().rpartition("\n")[2]
 
 
 def is_determined(expects: tuple[Expect, ...]) -> bool:

@@ -142,7 +142,7 @@ def _shows_whole(kind: str, elements: list[Element], view: View) -> bool:
     except TypeError:
         return False
     if kind == "str":
-        return "\0" not in joined if view.strings == "c" else _is_utf8(joined)
+        return _is_utf8(joined) and not (view.strings == "c" and "\0" in joined)
     return kind in INTEGERS and (view.integers == "exact" or max(map(len, elements), default=0) < _DIGITS_IN_DOUBLE)  # type: ignore[arg-type]
 
 

@@ -11,8 +11,8 @@ from conformance.matrix.findings import Finding
 from conformance.matrix.groups import Group, Suite, suites_of
 from conformance.matrix.kinds import DEATHS, GRAVITY, KINDS
 from conformance.matrix.matrix import Matrix
+from conformance.printable import number, plural
 from conformance.report.summary import key_of
-from conformance.report.text import number, plural
 
 # By case and signature.
 FindingIndex = Mapping[tuple[str, str], Finding]

@@ -11,6 +11,7 @@ from conformance.errors import EXIT_HARNESS, EXIT_OK
 from conformance.matrix.html import write_html
 from conformance.matrix.load import load_matrix
 from conformance.matrix.markdown import markdown
+from conformance.matrix.matrix import Matrix
 from conformance.matrix.record import record, require_corpus
 from conformance.matrix.terminal import render
 from conformance.report.console import Color, make_console
@@ -26,11 +27,15 @@ class Wanted(NamedTuple):
 
 
 def matrix_command(events: Sequence[Path], patterns: Sequence[str], wanted: Wanted, color: str) -> int:
+    """Join event streams and show them as ``show_matrix`` does. Raises GgufConformanceError."""
+    return show_matrix(load_matrix(events, patterns), wanted, color)
+
+
+def show_matrix(matrix: Matrix, wanted: Wanted, color: str) -> int:
     """Print the summary and write what is wanted; EXIT_HARNESS where a run is not whole, since its columns are not.
 
     Raises GgufConformanceError.
     """
-    matrix = load_matrix(events, patterns)
     if wanted.record:
         require_corpus(matrix)
         record(matrix)

@@ -11,10 +11,10 @@ from conformance.matrix.findings import Finding
 from conformance.matrix.kinds import GRAVITY, mark_of_outcome, mark_of_signature
 from conformance.matrix.matrix import Column, Matrix, Row
 from conformance.matrix.repeat import narrowed
+from conformance.printable import lines_of, one_line, tail_of
 from conformance.report.events import Answered
 from conformance.report.facts import Fact, answer_text, fact_lines, facts_of
 from conformance.report.hexdump import hexdump_lines
-from conformance.report.text import lines_of, one_line, tail_of
 
 _LIMIT = 2000
 _STDERR_LINES = 20

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
+from conformance.judge.divergence import KNOWN_REMARK
 from conformance.matrix.cell import State, Who
 from conformance.matrix.kinds import GRAVITY, mark_of_signature
 from conformance.matrix.matrix import Matrix, Row
@@ -54,7 +55,7 @@ class Finding:
         found: dict[str, list[str]] = {}
         for failures in self.failures.values():
             for who, failure in failures.items():
-                for reason in failure.result.known:
+                for reason in _reasons(failure):
                     names = found.setdefault(reason, [])
                     if who.name not in names:
                         names.append(who.name)
@@ -78,6 +79,13 @@ class Finding:
         """Add up how a participant's differences spread by distance, over all cases; empty where there is no distance."""
         located = (failures[who].divergence for failures in self.failures.values())
         return added(divergence.by_distance for divergence in located if divergence)
+
+
+def _reasons(failure: Failure) -> list[str]:
+    """Give the known reasons of this divergence, not of the case's others: its remarks tell them."""
+    if failure.divergence is None:
+        return list(failure.result.known)
+    return [remark.removeprefix(KNOWN_REMARK) for remark in failure.divergence.remarks if remark.startswith(KNOWN_REMARK)]
 
 
 def added(spreads: Iterable[tuple[int, ...]]) -> tuple[int, ...]:

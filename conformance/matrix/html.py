@@ -20,7 +20,7 @@ from conformance.matrix.matrix import Matrix, problems_of
 from conformance.matrix.numbers import number_rows, percent
 from conformance.matrix.plot import shares, small_plot, wide_plot
 from conformance.matrix.summary import summary_rows
-from conformance.report.text import number, one_line, plural
+from conformance.printable import number, one_line, plural
 from conformance.report.write import listed, writing
 
 INDEX = "index.html"

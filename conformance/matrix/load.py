@@ -10,8 +10,8 @@ from conformance.errors import ConfigurationError, UsageError
 from conformance.matrix.cell import Cell, Who
 from conformance.matrix.matrix import Column, Matrix, Row, Run
 from conformance.matrix.stream import Stream, read_stream
+from conformance.printable import one_line
 from conformance.report.events import KnownProblem
-from conformance.report.text import one_line
 
 # The authorities stand first, in this order; then others, then the subjects as they come.
 _FIRST = ("llama.cpp", "gguf-py")

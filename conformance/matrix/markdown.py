@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from conformance.matrix.findings import findings_of
+from conformance.matrix.findings import Finding, findings_of
 from conformance.matrix.groups import suites_of
 from conformance.matrix.kinds import KINDS
 from conformance.matrix.matrix import Matrix
 from conformance.matrix.numbers import Compared, number_rows, percent
 from conformance.matrix.summary import SummaryRow, summary_rows
 from conformance.matrix.table import COLUMNS
+from conformance.printable import number, plural
 from conformance.report.markdown import cell, prose
-from conformance.report.text import number, plural
 
 
 def markdown(matrix: Matrix) -> str:
@@ -90,6 +90,11 @@ def _findings(matrix: Matrix) -> Iterator[str]:
                 str(prose(who)),
                 number(len(one.rows)),
                 str(cell(one.smallest.id)),
-                str(prose("; ".join(one.reasons))),
+                str(prose("; ".join(_reason(reason, names, one) for reason, names in one.reasons.items()))),
             ]
         )
+
+
+def _reason(reason: str, names: Sequence[str], finding: Finding) -> str:
+    """Give a reason, and whose it is where the finding is of several."""
+    return reason if len(finding.who) == 1 else f"{', '.join(names)}: {reason}"

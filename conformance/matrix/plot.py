@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from markupsafe import Markup
 
-from conformance.report.text import number
+from conformance.printable import number
 
 # Distances between float32 have at most 33 bits.
 PLACES = 34

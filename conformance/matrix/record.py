@@ -11,7 +11,7 @@ from conformance.matrix.markdown import summary_table
 from conformance.matrix.matrix import Matrix
 from conformance.matrix.summary import summary_rows
 from conformance.places import cases_root
-from conformance.report.text import number, one_line
+from conformance.printable import number, one_line
 from conformance.report.write import writing
 from conformance.whole import write_whole
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from conformance.matrix.summary import SummaryRow
-from conformance.report.text import number, one_line
+from conformance.printable import number, one_line
 
 
 class SummaryColumn(NamedTuple):

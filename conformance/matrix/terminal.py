@@ -12,7 +12,7 @@ from conformance.matrix.kinds import KINDS
 from conformance.matrix.matrix import Matrix, problems_of
 from conformance.matrix.summary import SummaryRow, summary_rows
 from conformance.matrix.table import COLUMNS, SummaryColumn
-from conformance.report.text import number, one_line, plural
+from conformance.printable import number, one_line, plural
 
 # Findings of a kind that are shown; the rest is counted.
 SHOWN = 20

@@ -14,7 +14,7 @@ from conformance.mutants.catalogue import Mutant
 from conformance.mutants.corpus import Put
 from conformance.mutants.matrix import by_suite
 from conformance.mutants.searching import Hunt
-from conformance.report.text import number, plural
+from conformance.printable import number, plural
 
 _GOOD, _BAD, _CALM, _HEAD = "green", "bold red", "dim", "bold"
 # Columns that the table takes beside the names and the ids.

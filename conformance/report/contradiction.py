@@ -9,8 +9,8 @@ from typing import NamedTuple
 import msgspec
 
 from conformance.errors import EXIT_DIVERGENCE, EXIT_HARNESS, EXIT_OK
+from conformance.printable import number, one_line
 from conformance.report.events import FAILING, Counts, KnownProblem, RunFinished
-from conformance.report.text import number, one_line
 
 
 class Found(NamedTuple):

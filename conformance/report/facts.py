@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from conformance.judge.divergence import Divergence, FloatBits
+from conformance.printable import number, one_line, tail_of
 from conformance.report.bits import byte_lines, distance, float_lines
 from conformance.report.events import Answered, CaseResult
 from conformance.report.summary import Failure
-from conformance.report.text import number, one_line, ranges, tail_of, wrap
+from conformance.report.text import ranges, wrap
 
 _HEADER_OPS = ("header", "load")
 # Characters of one fact; the case's JSON has all of them.

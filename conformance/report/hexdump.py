@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from conformance.judge.divergence import HexLine
-from conformance.report.text import one_line, plural
+from conformance.printable import one_line, plural
 
 _ASCII = range(0x20, 0x7F)
 

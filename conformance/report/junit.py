@@ -10,11 +10,11 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable
 
+from conformance.printable import lines_of, one_line
 from conformance.report.case_results import CaseResults
 from conformance.report.events import FAILING, CaseResult, KnownProblem, RunStarted
 from conformance.report.facts import fact_lines, facts_of, headline
 from conformance.report.summary import Failure, RunSummary, failures_of, key_of, suite_of
-from conformance.report.text import lines_of, one_line
 
 RUN_SUITE = "gguf-conformance"
 _LIMIT = 2000

@@ -11,6 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from conformance.judge.divergence import HexLine
+from conformance.printable import lines_of, number, one_line, plural, tail_of
 from conformance.report.case_results import CaseResults
 from conformance.report.events import CaseResult, Participant, RunStarted
 from conformance.report.facts import answer_text, fact_lines, facts_of, headline
@@ -18,7 +19,7 @@ from conformance.report.hexdump import hexdump_lines
 from conformance.report.paths import case_path
 from conformance.report.summary import Failure, RunSummary, choose, suite_of
 from conformance.report.tally_table import AMOUNTS, tally_rows, verdict_columns
-from conformance.report.text import compared, lines_of, number, one_line, plural, seconds, tail_of
+from conformance.report.text import compared, seconds
 from conformance.report.type_table import type_tables
 
 # Failures that the run's summary shows in full; each case's own report has all of its own.

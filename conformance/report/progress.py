@@ -10,9 +10,10 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Column
 
+from conformance.printable import number, one_line, plural
 from conformance.report.events import CaseResult, Event, RunStarted
 from conformance.report.summary import RunSummary
-from conformance.report.text import number, one_line, plural, seconds
+from conformance.report.text import seconds
 
 # Seconds between two plain lines.
 PLAIN_EVERY = 10.0

@@ -13,6 +13,7 @@ from conformance.cases.select import PLUMBING, is_plumbing
 from conformance.errors import EXIT_AUTHORITY_MISSING, EXIT_DIVERGENCE, EXIT_HARNESS, EXIT_OK, ConfigurationError
 from conformance.interrupts import EXIT_INTERRUPTED
 from conformance.judge.divergence import Divergence
+from conformance.printable import number, one_line, plural
 from conformance.report.contradiction import Found, contradiction
 from conformance.report.events import (
     FAILING,
@@ -26,7 +27,6 @@ from conformance.report.events import (
     RunFinished,
     RunStarted,
 )
-from conformance.report.text import number, one_line, plural
 
 EXIT_MEANINGS = {
     EXIT_OK: "all as expected",

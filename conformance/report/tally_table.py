@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from conformance.printable import number, one_line
 from conformance.report.events import FAILING
 from conformance.report.summary import RunSummary, Tally
-from conformance.report.text import number, one_line
 
 _GAP = 2
 

@@ -12,6 +12,7 @@ from typing import Self, TextIO
 import msgspec
 from rich.text import Text
 
+from conformance.printable import lines_of, number, one_line, plural
 from conformance.report.console import Color, make_console, standard_streams
 from conformance.report.events import FAILING, Agreement, Event, KnownProblem, Participant, RunStarted
 from conformance.report.facts import facts_of, headline, laid_out
@@ -19,7 +20,7 @@ from conformance.report.paths import case_path
 from conformance.report.progress import BarProgress, NoProgress, PlainProgress, ProgressView
 from conformance.report.summary import Failure, RunSummary, Tally, choose, suite_of
 from conformance.report.tally_table import AMOUNTS, TallyColumn, TallyLayout, lay_out, verdict_columns
-from conformance.report.text import compared, lines_of, number, one_line, plural, seconds, wrap
+from conformance.report.text import compared, seconds, wrap
 from conformance.report.type_table import type_tables
 
 # Failures that are shown in full; the rest is counted by signature.

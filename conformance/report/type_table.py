@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from conformance.ggml_types import BY_NAME
+from conformance.printable import number, one_line
 from conformance.report.events import OpCount
 from conformance.report.summary import RunSummary
-from conformance.report.text import number, one_line
 
 # In the order in which a quantized row is made and used; others follow.
 _OPS = ("quantize", "quantize with imatrix", "quantize:ref", "dequantize", "dot", "dot:simd", "matvec", "matvec:simd")

@@ -13,7 +13,7 @@ import yaml
 from conformance.cases.located import read_yaml
 from conformance.cases.select import matches
 from conformance.errors import ConfigurationError
-from conformance.judge.divergence import Divergence
+from conformance.judge.divergence import KNOWN_REMARK, Divergence
 from conformance.judge.signature import DIGEST, Signature, as_digest, satisfied
 from conformance.report.events import CaseResult, KnownProblem
 from conformance.subjects.manifest import Manifest
@@ -222,7 +222,7 @@ def _still_happens(known: str, shown: str) -> bool:
 
 def _with_reason(divergence: Divergence, entry: KnownDivergence) -> Divergence:
     link = f" ({entry.link})" if entry.link else ""
-    remark = f"known {entry.says}{link}"
+    remark = f"{KNOWN_REMARK}{entry.says}{link}"
     return msgspec.structs.replace(divergence, remarks=(*divergence.remarks, remark))
 
 
@@ -243,7 +243,7 @@ def _with_remark(divergence: Divergence, case: str, here: list[KnownDivergence])
 def entry_yaml(pattern: str, signature: str) -> str:
     """Give the entry that makes a divergence known, to be completed with its reason."""
     text: str = yaml.safe_dump(
-        {"pattern": pattern, "signature": signature, "kind": "bug", "reason": "why"},
+        {"pattern": pattern, "signature": signature, "kind": "bug", "reason": ""},
         sort_keys=False,
         default_flow_style=True,
         width=1000,

@@ -167,16 +167,10 @@ def _message(outcome: Outcome) -> str:
             return f"{problem}; it said: {said}"
         case Reject(message=text) | Error(message=text) | Unsupported(reason=text) | Protocol(problem=text):
             return text
-        case Crash(stderr=text):
-            return _last_words(text)
+        case Crash():
+            return outcome.last_words
         case _:
             return ""
-
-
-def _last_words(stderr: str) -> str:
-    """Give the line that says why a process died: of a panic (Go, Rust) the first, a trace follows it; else the last."""
-    lines = [line.strip() for line in stderr.strip().split("\n")]
-    return next((line for line in lines if line.startswith("panic:") or " panicked at " in line), lines[-1])
 
 
 def _value(step: Step, outcome: Outcome) -> str:

@@ -128,7 +128,7 @@ def make_plan(options: Options, progress: Progress = silent) -> RunPlan:
     return RunPlan(
         cases=chosen,
         all_ids=[case.id for case in every],
-        subjects=_distinct(subjects),
+        subjects=distinct(subjects),
         authorities=live_authorities(profiles) if live else (),
         store=GoldenStore(options.root / "golden"),
         locate=locator(progress),
@@ -156,7 +156,7 @@ def _not_an_authority(subjects: Sequence[Manifest]) -> None:
             )
 
 
-def _distinct(subjects: Sequence[Manifest]) -> Sequence[Manifest]:
+def distinct(subjects: Sequence[Manifest]) -> Sequence[Manifest]:
     """Make sure that names tell the subjects apart."""
     names: dict[str, Manifest] = {}
     for manifest in subjects:

@@ -46,9 +46,10 @@ class Corpus:
 
     def smallest(self, names: Collection[str]) -> str:
         """Give the one of the named cases with the smallest input, the first of several."""
-        return min((name for name in self.ids if name in names), key=self._size)
+        return min((name for name in self.ids if name in names), key=self.size)
 
-    def _size(self, name: str) -> int:
+    def size(self, name: str) -> int:
+        """Give the bytes of a case's input."""
         if name not in self._sizes:
             self._sizes[name] = input_size(self._cases[name])
         return self._sizes[name]

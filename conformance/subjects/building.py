@@ -14,7 +14,7 @@ from pathlib import Path
 from conformance.errors import ConfigurationError, UsageError
 from conformance.logged import Say, last_lines, run_logged
 from conformance.places import adapters_root
-from conformance.report.text import one_line
+from conformance.printable import one_line
 from conformance.subjects.manifest import Manifest, require_command
 
 LOG = "build.log"

@@ -44,9 +44,13 @@ _PLACEHOLDER = re.compile(r"(?<!\$)\{(\w*)\}")  # not the shell's ${NAME}
 
 
 class SubjectLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """Limits of one request: ``time`` and ``hello`` in seconds, ``memory`` (resident) and ``line`` (one answer) in bytes."""
+    """Limits of one request: ``time`` and ``hello`` in seconds, ``memory`` (resident) and ``line`` (one answer) in bytes.
+
+    ``case``: seconds for all requests of one case; None is ten times the time of one.
+    """
 
     time: float = 60.0
+    case: float | None = None
     memory: int = 2 * GIB
     line: int = 64 * MIB
     hello: float = 30.0
@@ -93,6 +97,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 class _WrittenLimits(msgspec.Struct, forbid_unknown_fields=True):
     time: float | None = None
+    case: float | None = None
     memory: int | str | None = None
     line: int | str | None = None
     hello: float | None = None

@@ -7,7 +7,6 @@ from conformance.errors import ConfigurationError
 from conformance.judge.measure import Given, Measure
 from conformance.judge.verdict import (
     Bench,
-    _telling_line,
     expectation_text,
     is_determined,
     judge_authority,
@@ -177,4 +176,4 @@ RUST = "thread 'main' (7) panicked at src/a.rs:1:2:\nattempt to divide by zero\n
     ],
 )
 def test_the_line_that_says_what_it_died_of(stderr: str, said: str) -> None:
-    assert _telling_line(stderr) == said
+    assert Crash("SIGABRT", stderr).last_words == said

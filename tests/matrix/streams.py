@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from conformance.judge.divergence import Divergence, FloatBits, HexLine
+from conformance.judge.divergence import KNOWN_REMARK, Divergence, FloatBits, HexLine
 from conformance.report.events import Answered, CaseResult, Counts, Event, EventLog, OpCount, Participant, RunStarted
 from tests.report.samples import ended, result
 
@@ -48,7 +48,7 @@ def authority(case: str, outcome: str = "ok", who: str = "llama.cpp", op: str = 
     return answer(case, who, outcome, op=op, role="authority", profile="")
 
 
-def accepted_wrongly(reject_class: str) -> Divergence:
+def accepted_wrongly(reject_class: str, *reasons: str) -> Divergence:
     return Divergence(
         signature=f"header:-:ok-for-reject-{reject_class}:-",
         op="header",
@@ -57,6 +57,7 @@ def accepted_wrongly(reject_class: str) -> Divergence:
         expected=f"reject {reject_class}",
         found="ok",
         hexdump=(HexLine(24, "11 00", "kv[0].key.length", mark=True),),
+        remarks=tuple(f"{KNOWN_REMARK}{reason}" for reason in reasons),
     )
 
 
@@ -95,7 +96,8 @@ CASES = ("files/a/one", "files/a/two", "files/a/three", "files/b/dead", "numbers
 
 def lax_results(name: str = "lax") -> list[CaseResult]:
     """Accepts too much, as known; computes other numbers."""
-    lax = {"divergences": (accepted_wrongly("bad-alignment"),), "known": ("policy: reads on",), "recipe": "kv: [a, long, one]\n"}
+    known = accepted_wrongly("bad-alignment", "policy: reads on")
+    lax = {"divergences": (known,), "known": ("policy: reads on",), "recipe": "kv: [a, long, one]\n"}
     few, many = numbers((0, 3, 1), 3), numbers((0, 0, 4, 0, 1), 9)
     counts, by_op = Counts(blocks=2, values=512), (OpCount("Q4_K", "dequantize", 1, 2, 1),)
     return [

@@ -8,12 +8,14 @@ import pytest
 from conformance.matrix.cell import Who
 from conformance.matrix.findings import added, findings_of
 from conformance.matrix.groups import suites_of
+from conformance.matrix.html import index_html
 from conformance.matrix.load import load_matrix
+from conformance.matrix.markdown import markdown
 from conformance.matrix.matrix import Matrix
 from conformance.matrix.numbers import Compared, number_rows, percent
 from conformance.matrix.summary import summary_rows
 from conformance.report.events import OpCount
-from tests.matrix.streams import LLAMA, answer, authority_results, lax_results, mortal_results, stream, subject
+from tests.matrix.streams import LLAMA, accepted_wrongly, answer, authority_results, lax_results, mortal_results, stream, subject
 from tests.report.samples import BYTE, result
 
 LAX, MORTAL = Who("lax", is_authority=False), Who("mortal", is_authority=False)
@@ -98,6 +100,22 @@ def test_the_smallest_case_has_the_fewest_bytes_then_the_shortest_recipe(matrix:
     known = findings_of(matrix)[2]
     assert known.smallest.id == "files/a/two"
     assert known.reasons == {"policy: reads on": ["lax"]}
+
+
+def test_a_reason_is_told_of_its_own_divergence_alone(tmp_path: Path) -> None:
+    """A case that shows two has both reasons."""
+    two = (accepted_wrongly("bad-name", "bug: long names"), accepted_wrongly("bad-key", "policy: any key"))
+    reasons = ("bug: long names", "policy: any key")
+    results = [
+        answer("a/b/both", "lax", verdict="known", divergences=two, known=reasons),
+        answer("a/b/both", "twin", verdict="known", divergences=two[:1], known=reasons[:1]),
+    ]
+    matrix = load_matrix([stream(tmp_path / "s", results, subject("lax"), subject("twin"))])
+    found = {one.signature.split("-")[-2]: one.reasons for one in findings_of(matrix)}
+    assert found == {"name:": {"bug: long names": ["lax", "twin"]}, "key:": {"policy: any key": ["lax"]}}
+    assert "| lax, twin: bug: long names |\n" in markdown(matrix)
+    assert "| policy: any key |\n" in markdown(matrix)
+    assert "lax, twin: bug: long names</td>" in index_html(matrix, findings_of(matrix))
 
 
 def test_numbers_are_added_up_by_op_and_type(matrix: Matrix) -> None:

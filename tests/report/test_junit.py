@@ -1,6 +1,6 @@
 import re
 
-from conformance.report.text import one_line
+from conformance.printable import one_line
 from conformance.report.write import write_reports
 from tests.report.pages import junit
 from tests.report.samples import HOSTILE, LIBRARY, finished, result, started

@@ -5,9 +5,9 @@ import msgspec
 import pytest
 
 from conformance.judge.divergence import Divergence
+from conformance.printable import one_line
 from conformance.report.case_results import group
 from conformance.report.events import Answered
-from conformance.report.text import one_line
 from conformance.report.write import write_reports
 from tests.report.pages import parse, tables
 from tests.report.samples import BYTE, FAILED, FIELD, GREEN, HOSTILE, LIBRARY, ended, finished, result, started

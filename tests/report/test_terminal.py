@@ -8,11 +8,11 @@ import msgspec
 import pytest
 
 from conformance.errors import ConfigurationError
+from conformance.printable import one_line
 from conformance.report.command import report_command
 from conformance.report.console import wants_color
 from conformance.report.events import Answered
 from conformance.report.terminal import TerminalView
-from conformance.report.text import one_line
 from tests.report.samples import (
     BYTE,
     FIELD,

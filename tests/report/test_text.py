@@ -5,11 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conformance.judge.divergence import FloatBits, HexLine
+from conformance.printable import lines_of, number, one_line, plural, tail_of
 from conformance.report.bits import byte_lines, decimal, float_lines, split_bits
 from conformance.report.events import Counts
 from conformance.report.hexdump import hexdump_lines
 from conformance.report.paths import case_path
-from conformance.report.text import compared, lines_of, number, one_line, plural, ranges, seconds, tail_of, wrap
+from conformance.report.text import compared, ranges, seconds, wrap
 
 
 def test_a_pattern_is_split_into_sign_exponent_and_significand():

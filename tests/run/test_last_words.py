@@ -21,7 +21,7 @@ RUST = r"reading\nthread 'main' panicked at src/main.rs:7:5:\noops\nnote: run wi
         ("echo version 3", "protocol", "not JSON: JSON is malformed: invalid character (byte 0); it said: version 3"),
         ("echo", "protocol", "not JSON: an empty line"),
         (f'printf "{GO}" >&2; exit 2', "crash exit 2", "panic: oops"),
-        (f'printf "{RUST}" >&2; exit 101', "crash exit 101", "thread 'main' panicked at src/main.rs:7:5:"),
+        (f'printf "{RUST}" >&2; exit 101', "crash exit 101", "oops"),
         (r'printf "Traceback\nIndexError: 7\n" >&2; exit 1', "crash exit 1", "IndexError: 7"),
         ("exit 3", "crash exit 3", ""),
     ],

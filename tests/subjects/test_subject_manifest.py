@@ -17,7 +17,7 @@ name: full
 language: python
 command: ["{python}", "-u", "{dir}/run.py", "${HOME}"]
 build: [[cargo, build, "--a b"], "make -C {dir}"]
-limits: {time: 1.5, memory: 512MiB, line: 4096, hello: 3}
+limits: {time: 1.5, case: 20, memory: 512MiB, line: 4096, hello: 3}
 profile: gguf-py
 env: {WHERE: "{dir}"}
 divergences: known.yaml
@@ -45,7 +45,7 @@ def test_a_full_manifest(write, tmp_path):
         language="python",
         command=(sys.executable, "-u", f"{tmp_path}/run.py", "${HOME}"),
         build=("cargo build '--a b'", f"make -C {tmp_path}"),
-        limits=SubjectLimits(time=1.5, memory=512 * 1024 * 1024, line=4096, hello=3),
+        limits=SubjectLimits(time=1.5, case=20, memory=512 * 1024 * 1024, line=4096, hello=3),
         profile="gguf-py",
         env={"WHERE": str(tmp_path)},
         divergences=tmp_path / "known.yaml",
@@ -120,6 +120,7 @@ WRONG = [
     ("comand: [x]", 4, "unknown key `comand`", "Did you mean `command`?"),
     ("limits: {tmie: 3}", 4, "unknown key `limits.tmie`", "Did you mean `time`?"),
     ("limits:\n  memory: 2GB", 5, "`limits.memory`: '2GB' is no size in bytes", ""),
+    ("limits: {case: 0}", 4, "`limits.case` is 0", "A limit is a number above 0"),
     ("limits: {time: 0}", 4, "`limits.time` is 0", "A limit is a number above 0"),
     ("limits: {time: fast}", 4, "`limits.time`: expected `float | null`, got `str`", ""),
     ("limits: 3", 4, "`limits`: expected `object`, got `int`", ""),

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from conformance.errors import EXIT_DIVERGENCE, EXIT_OK, ConfigurationError
-from conformance.report.text import plural
+from conformance.printable import plural
 from conformance.search.harness import search_harness
 from conformance.search.harness.broken import Broken
 
