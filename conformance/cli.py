@@ -331,8 +331,9 @@ def matrix(
       gguf-conformance matrix reports/peers -s 'container/**' --markdown matrix.md
     """
     from conformance.matrix.command import Wanted, matrix_command
+    from conformance.matrix.record import PAGE
 
-    return matrix_command(events, select, Wanted(html, markdown, record), color)
+    return matrix_command(events, select, Wanted(html, markdown, PAGE if record else None), color)
 
 
 @main.command()

@@ -126,11 +126,11 @@ def run_peers(wanted: PeersRun, subjects: Sequence[str]) -> int:
     options = Options(tuple(subjects), wanted.select, wanted.oracle, judges_only=wanted.judges_only)
     code = run_command(options, wanted.folder, wanted.color, update=wanted.update)
     matrix = load_matrix([wanted.folder])
-    show_matrix(matrix, Wanted(wanted.folder / "matrix", None, wanted.record), wanted.color)
+    show_matrix(matrix, Wanted(wanted.folder / "matrix", None, PAGE if wanted.record else None), wanted.color)
     sys.stdout.write(f"matrix {wanted.folder / 'matrix' / 'index.html'}\n")
     if wanted.record or wanted.select or not PAGE.is_file() or choose_oracle(wanted.oracle) != "live":
         return code
-    drifted = drift(matrix)
+    drifted = drift(matrix, PAGE)
     sys.stdout.write("".join(f"docs/matrix.md: {line}\n" for line in drifted))
     return code or (EXIT_DIVERGENCE if drifted else EXIT_OK)
 

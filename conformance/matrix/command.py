@@ -19,11 +19,11 @@ from conformance.report.write import writing
 
 
 class Wanted(NamedTuple):
-    """Where the views go (None: nowhere), and whether the summary is put into docs/matrix.md."""
+    """Where the views go, and the page that the summary is recorded in; None: nowhere."""
 
     html: Path | None = None
     markdown: Path | None = None
-    record: bool = False
+    record: Path | None = None
 
 
 def matrix_command(events: Sequence[Path], patterns: Sequence[str], wanted: Wanted, color: str) -> int:
@@ -36,9 +36,9 @@ def show_matrix(matrix: Matrix, wanted: Wanted, color: str) -> int:
 
     Raises GgufConformanceError.
     """
-    if wanted.record:
+    if wanted.record is not None:
         require_corpus(matrix)
-        record(matrix)
+        record(matrix, wanted.record)
     if wanted.html is not None:
         write_html(matrix, wanted.html)
     if wanted.markdown is not None:

@@ -19,7 +19,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "matrix.md"
 BEGIN, END = "<!-- matrix: begin -->", "<!-- matrix: end -->"
 
 
-def record(matrix: Matrix, page: Path = PAGE) -> None:
+def record(matrix: Matrix, page: Path) -> None:
     """Put the matrix's summary into the page, in the place of the one that is there.
 
     Raises UsageError where there is no checkout, or where the matrix is of some cases only; ConfigurationError where a run is not
@@ -58,7 +58,7 @@ def recorded_rows(page: Path = PAGE) -> list[dict[str, str]]:
     return [dict(zip(heads, row, strict=True)) for row in rows]
 
 
-def drift(matrix: Matrix, page: Path = PAGE) -> list[str]:
+def drift(matrix: Matrix, page: Path) -> list[str]:
     """Say in which of the matrix's rows the page says something else; rows of those who were not run are not looked at.
 
     Raises ConfigurationError as recorded_rows does.

@@ -53,6 +53,17 @@ def test_without_the_cpu_part_there_are_no_products(monkeypatch, tmp_path, folde
     assert found.details["vector_units"] == ""
 
 
+def test_the_installed_package_has_both_parts(monkeypatch, tmp_path, folder):
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "libggml-base.so").symlink_to(folder / "libggml-base.so")
+    monkeypatch.delenv(library.LIBRARY_VARIABLE, raising=False)
+    monkeypatch.setattr(library, "package_folder", lambda: tmp_path)
+    library.libraries.cache_clear()
+    with pytest.raises(AuthorityMissingError, match=r"no libggml-cpu\.so"):
+        library.libraries()
+    library.libraries.cache_clear()
+
+
 def test_types_in_another_layout_are_not_read(monkeypatch):
     """A layout without ``blck_size_interleave`` has the size where that stands here, and no name where the next one is read."""
     moved = library.TypeTraits(type_name=b"f32", blck_size=1, blck_size_interleave=4, type_size=0)

@@ -270,3 +270,15 @@ def test_the_deepest_answer_is_compared() -> None:
     measure = Measure("llama.cpp", Ok(header(MOST_LEVELS, "7")))
     assert differences("header", "-", measure, Given(Ok(header(MOST_LEVELS, "7")), view), None) == []
     assert differences("header", "-", measure, Given(Ok(header(MOST_LEVELS, "8")), view), None)
+
+
+def test_bytes_that_are_not_utf8_are_the_same_bytes_in_any_array() -> None:
+    """JSON may write them as a lone surrogate, in an array whose other strings show whole."""
+
+    def header(element: str | Boxed) -> Header:
+        return Header(3, 32, 64, [Pair("a", "array", ["whole", element], "str")], [])
+
+    measure = Measure("llama.cpp", Ok(header(Boxed(hex="eda080"))))
+    for strings in ("c", "lossy"):
+        view = View(strings=strings)  # type: ignore[arg-type]  # one of the two
+        assert differences("header", "-", measure, Given(Ok(header("\ud800")), view), None) == []

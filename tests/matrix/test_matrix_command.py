@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 from conformance.cases.load import load_suites
 from conformance.cases.select import matches
 from conformance.cli import main
+from conformance.commands import PeersRun, run_peers
 from conformance.errors import ConfigurationError, UsageError
 from conformance.matrix.html import write_html
 from conformance.matrix.load import load_matrix
@@ -54,6 +55,23 @@ def test_a_part_of_the_cases_is_shown(tmp_path: Path) -> None:
     assert "3 cases, 2 subjects" in done.stdout
 
 
+def test_peers_are_held_to_the_page(
+    matrix: Matrix, page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record(matrix, page)
+    monkeypatch.setattr("conformance.matrix.record.PAGE", page)
+    monkeypatch.setattr("conformance.commands.run_command", lambda *_, **__: 0)
+    events = both(tmp_path / "peers" / "made")
+    (tmp_path / "peers" / "events.ndjson").write_bytes((events / "events.ndjson" if events.is_dir() else events).read_bytes())
+    asked = PeersRun((), "live", tmp_path / "peers", "never", update=False, record=False, judges_only=True)
+    assert run_peers(asked, ["lax", "mortal"]) == 0
+    page.write_text(page.read_text().replace("| lax | 1.0 |", "| lax | 0.9 |"))
+    assert run_peers(asked, ["lax", "mortal"]) == 1
+    assert "docs/matrix.md: lax: version is 1.0, recorded is 0.9\n" in capsys.readouterr().out
+    for other in ({"oracle": "golden"}, {"select": ("files/**",)}):
+        assert run_peers(asked._replace(**other), ["lax"]) == 0
+
+
 def test_a_run_that_is_not_whole_gives_3_and_is_shown(tmp_path: Path) -> None:
     done = _run(stream(tmp_path / "cut", lax_results(), subject("lax"), whole=False))
     assert done.exit_code == 3
@@ -72,7 +90,10 @@ def test_a_run_that_is_not_whole_gives_3_and_is_shown(tmp_path: Path) -> None:
         (("{stream}", "--record"), 2, "lax was run on 0 of "),
     ],
 )
-def test_what_is_wrong_is_told_in_a_line(tmp_path: Path, arguments: tuple[str, ...], code: int, said: str) -> None:
+def test_what_is_wrong_is_told_in_a_line(
+    tmp_path: Path, page: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], code: int, said: str
+) -> None:
+    monkeypatch.setattr("conformance.matrix.record.PAGE", page)  # should a guard fail, not the checkout's
     path = both(tmp_path)
     done = _run(*(argument.format(stream=path) for argument in arguments))
     assert done.exit_code == code

@@ -104,7 +104,8 @@ def test_the_smallest_case_has_the_fewest_bytes_then_the_shortest_recipe(matrix:
 
 def test_a_reason_is_told_of_its_own_divergence_alone(tmp_path: Path) -> None:
     """A case that shows two has both reasons."""
-    two = (accepted_wrongly("bad-name", "bug: long names"), accepted_wrongly("bad-key", "policy: any key"))
+    name, key = (accepted_wrongly("bad-name", "bug: long names"), accepted_wrongly("bad-key", "policy: any key"))
+    two = (msgspec.structs.replace(name, remarks=(*name.remarks, "another remark")), key)
     reasons = ("bug: long names", "policy: any key")
     results = [
         answer("a/b/both", "lax", verdict="known", divergences=two, known=reasons),

@@ -143,6 +143,7 @@ def test_what_is_ended_while_it_is_written_leaves_the_file_as_it_was(
     before = known_text(find_manifest(tmp_path), [entry(A, "s/t/big")])
     (tmp_path / "there.yaml").write_text(before)
     (tmp_path / "divergences.yaml").symlink_to("there.yaml")
+    (tmp_path / "there.yaml").chmod(0o640)
     manifest = find_manifest(tmp_path)
     there = sorted(tmp_path.iterdir())
     write = os.write
@@ -162,6 +163,7 @@ def test_what_is_ended_while_it_is_written_leaves_the_file_as_it_was(
     update_known(manifest, [result("s/t/big", A, C)], corpus)
     assert C in (tmp_path / "there.yaml").read_text()
     assert (tmp_path / "divergences.yaml").is_symlink()
+    assert (tmp_path / "there.yaml").stat().st_mode & 0o777 == 0o640
 
 
 @pytest.mark.parametrize("empty", ["pattern", "signature"])

@@ -125,6 +125,11 @@ def test_a_size_that_wraps_is_the_measures_own_fault() -> None:
     wanted = Plan(subject=find_manifest("impl"), against=find_manifest("llama.cpp"), ops=("header", "write"), examples=24)
     searched = search(wanted, silent)
     assert searched.divergences == ()
+    theirs = frozenset(finding.signature for finding in searched.findings)
+    again = search(wanted._replace(known=theirs), silent)  # what the subject is known for says nothing of the measure
+    assert {finding.signature for finding in again.findings} == theirs
+    assert theirs
+    assert again.known == {}
     assert {finding.signature.split(":")[2] for finding in searched.findings} <= {"contradiction", "crash-SIGABRT"}
     assert any(finding.signature == "header:-:contradiction:tensors[*].nbytes" for finding in searched.findings)
 
