@@ -140,8 +140,11 @@ class CaseResult(msgspec.Struct, frozen=True, tag="result", tag_field="event", o
     repeat: str = ""
     # What was not put to the participant, or not compared, and why, whatever the verdict.
     not_asked: tuple[str, ...] = ()
-    # The ops of which nothing was compared: they cannot show whether a known divergence is gone.
+    # The ops of which nothing was compared: they cannot show whether a known divergence of values is gone.
     uncompared: tuple[str, ...] = ()
+    # The ops of which nothing could be asked (no authority said which tensors there are), or not all, for want of time: they cannot
+    # show whether any known divergence is gone.
+    undecided: tuple[str, ...] = ()
     # The known divergences' reasons, for verdict "known".
     known: tuple[str, ...] = ()
 

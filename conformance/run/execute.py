@@ -188,8 +188,12 @@ class Execution:
         for member in self._authorities_first():
             if again and (member.manifest.one_shot or self.tallies[member.name].divergences):
                 continue  # whose process is a new one each time, or who is wrong already, has nothing more to show
+            tally = self.tallies[member.name]
+            tally.meet(step)
             if reason := self._why_not(member, step):
-                self.tallies[member.name].skip(*reason)
+                tally.skip(*reason)
+            elif self.spent[member.name] >= self._budget(member) and not member.is_authority:
+                tally.leave_out(step, self._budget(member))
             else:
                 replies[member.name] = self._ask(member, step)
         measures = self._measures(step, replies)
@@ -206,9 +210,6 @@ class Execution:
         if not member.does(step):
             kind = f"{step.asked}{' with an imatrix' if step.imatrix else ''} is not claimed"
             return f"{kind} of {step.numbers.kind.name}" if step.numbers else kind, kind
-        if self.spent[member.name] >= self._budget(member) and not member.is_authority:
-            kind = f"the case took longer than {self._budget(member):g} s: the rest was not asked"
-            return kind, kind
         if self.case.put.input and member.manifest.one_shot:
             kind = f"{step.asked} of what is no file: a process that ends with it may end as it likes"
             return kind, kind

@@ -130,8 +130,8 @@ class KnownLedger:
     def __init__(self, entries: Iterable[KnownDivergence]) -> None:
         self.entries = tuple(entries)
         self._index = _Index(self.entries)
-        # The cases that were run, each with the ops of which nothing was compared, and the signatures that it showed.
-        self._ran: dict[str, tuple[str, ...]] = {}
+        # The cases that were run, each with its undecided and its uncompared ops, and the signatures that it showed.
+        self._ran: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
         self._shown: dict[str, tuple[str, ...]] = {}
 
     def unmatched(self, ids: Iterable[str]) -> list[KnownDivergence]:
@@ -142,7 +142,7 @@ class KnownLedger:
     def note(self, result: CaseResult) -> list[KnownDivergence]:
         """Note that a case was run and what it showed; gives the entries that cover it."""
         if result.verdict != "error":  # its input could not be made
-            self._ran[result.case] = result.uncompared
+            self._ran[result.case] = (result.undecided, result.uncompared)
             self._shown[result.case] = tuple(divergence.signature for divergence in result.divergences)
         return self._index.covering(result.case)
 
@@ -170,8 +170,8 @@ class KnownLedger:
     def stale(self) -> list[Stale]:
         """Give the entries that a case which was run does not show any more, with these cases.
 
-        A case in which nothing was compared that could show it does not decide: a golden run leaves out what has no recorded
-        answer, or no input.
+        A case in which nothing was asked or compared that could show it does not decide: a golden run leaves out what has no
+        recorded answer, or no input; without gguf-py nobody may say which tensors a file has.
         """
         decided: dict[KnownDivergence, dict[str, bool]] = {}
         for name in self._ran:
@@ -184,9 +184,11 @@ class KnownLedger:
         ]
 
     def could_show(self, signature: str, name: str) -> bool:
-        """Tell whether the case was run and so much of it compared that a divergence of this signature would have shown."""
-        parts = Signature.of(signature)
-        return name in self._ran and not (parts.of_values and parts.op in self._ran[name])
+        """Tell whether so much of the case was asked and compared that a divergence of this signature would have shown."""
+        if name not in self._ran:
+            return False
+        parts, (undecided, uncompared) = Signature.of(signature), self._ran[name]
+        return parts.op not in undecided and not (parts.of_values and parts.op in uncompared)
 
     def _shows(self, signature: str, name: str) -> bool:
         return any(_still_happens(signature, shown) for shown in self._shown[name])

@@ -47,7 +47,19 @@ class Tally:
         self.is_file = isinstance(case.input, FileInput)
         self._judged = False
         self._compared: set[str] = set()
+        self._met: set[str] = set()
+        self._left_out: set[str] = set()
         self._file_compared = False
+
+    def meet(self, step: Step) -> None:
+        """Note that the case has such a step, whether it is asked or not."""
+        self._met.add(step.asked)
+
+    def leave_out(self, step: Step, budget: float) -> None:
+        """Note that a step was not asked because those before it took longer than ``budget`` seconds."""
+        self._left_out.add(step.asked)
+        reason = f"the case took longer than {budget:g} s: the rest was not asked"
+        self.skip(reason, reason)
 
     def skip(self, reason: str, kind: str) -> None:
         """Note that a step was not asked or not compared; ``kind`` is the reason without what differs from case to case."""
@@ -127,6 +139,7 @@ class Tally:
             covers=self.case.covers,
             not_asked=tuple(self.not_asked),
             uncompared=tuple(op for op in self.case.ask if op not in self._compared),
+            undecided=tuple(op for op in self.case.ask if op not in self._met or op in self._left_out),
             repeat=f"{command} --select {shlex.quote(self.case.id)}",
         )
 

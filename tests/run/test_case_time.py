@@ -36,3 +36,5 @@ def test_the_rest_of_a_case_is_not_asked(bench: Bench, tmp_path: Path, limits: s
     assert shown["timeout"] >= 1
     assert results["slow"].not_asked == (f"the case took longer than {told} s: the rest was not asked",)
     assert results["slow"].counts.tensors < results["impl"].counts.tensors == 9
+    assert "tensor" in results["slow"].undecided
+    assert results["impl"].undecided == ()

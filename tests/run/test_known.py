@@ -139,6 +139,15 @@ def test_what_was_not_compared_does_not_decide() -> None:
         assert [each.known.signature for each in ledger.stale()] == stale
 
 
+def test_what_was_not_asked_does_not_decide() -> None:
+    """A death may come in any request, and a file be taken where it was refused."""
+    accepted = "tensor:F32:ok-for-reject-bad-offset:-"
+    for undecided, stale in (((), [accepted]), (("tensor",), []), (("header",), [accepted])):
+        ledger = _ledger(accepted)
+        ledger.note(msgspec.structs.replace(_result(), undecided=undecided))
+        assert [each.known.signature for each in ledger.stale()] == stale
+
+
 def test_a_death_that_no_longer_happens_is_stale_even_where_only_the_answer_counts() -> None:
     ledger = _ledger("header:-:crash-SIGSEGV:-")
     ledger.note(_result(uncompared=("header",)))
