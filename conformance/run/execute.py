@@ -21,7 +21,7 @@ from conformance.judge.numbers import Shape
 from conformance.judge.output import MAX_RANGES, Bytes, GoldenOutput, canonical, condense
 from conformance.judge.rounding import Sums, compare_sums
 from conformance.judge.verdict import Bench, StepVerdict, is_determined, judge_authority, judge_subject
-from conformance.outcomes import Ok, Outcome
+from conformance.outcomes import Ok, Outcome, Timeout
 from conformance.report.events import CaseResult
 from conformance.run.participants import Member, Reply, golden_measure
 from conformance.run.prepare import Locate, Prepared, place_below, prepare, spoil_input
@@ -192,10 +192,10 @@ class Execution:
             tally.meet(step)
             if reason := self._why_not(member, step):
                 tally.skip(*reason)
-            elif self.spent[member.name] >= self._budget(member) and not member.is_authority:
+            elif (asked := self._ask_in_time(member, step)) is None:
                 tally.leave_out(step, self._budget(member))
             else:
-                replies[member.name] = self._ask(member, step)
+                replies[member.name] = asked
         measures = self._measures(step, replies)
         if step.op in PRODUCTS and step.variant is None:
             self.sums[step.op] = measures
@@ -221,15 +221,24 @@ class Execution:
         return None
 
     def _budget(self, member: Member) -> float:
-        limits = member.manifest.limits
-        return limits.case or _CASE_TIMES * (self.case.limits.time or limits.time)
+        return member.manifest.limits.case or _CASE_TIMES * member.seconds(self.case)
 
     def _authorities_first(self) -> list[Member]:
         return sorted(self.members, key=lambda member: not member.is_authority)
 
-    def _ask(self, member: Member, step: Step) -> list[Reply]:
+    def _ask_in_time(self, member: Member, step: Step) -> list[Reply] | None:
+        """Ask a step; None where the time for the case was over before, or ended the request sooner than its own would have."""
+        left = self._budget(member) - self.spent[member.name]
+        if member.is_authority or left >= member.seconds(self.case):
+            return self._ask(member, step, None)
+        if left <= 0:
+            return None
+        replies = self._ask(member, step, left)
+        return None if isinstance(replies[-1].outcome, Timeout) else replies
+
+    def _ask(self, member: Member, step: Step, limit: float | None) -> list[Reply]:
         started = time.monotonic()
-        replies = member.ask(step, self.case, self.prepared.path, self._source(member, step), self.folder)
+        replies = member.ask(step, self.case, self.prepared.path, self._source(member, step), self.folder, time=limit)
         self.spent[member.name] += time.monotonic() - started
         first = replies[0].output_path
         if member.is_authority and first is not None and self._is_taken_in(step):

@@ -59,21 +59,28 @@ class Member:
             return declared is not None
         return step.type_name in declared and (step.imatrix is None or self.identity.ops.imatrix)
 
-    def ask(self, step: Step, case: Case, path: Path | None, source: Path | None, folder: Path) -> list[Reply]:
+    def seconds(self, case: Case) -> float:
+        """Give how long one of the case's requests may take."""
+        return case.limits.time or self.manifest.limits.time
+
+    def ask(
+        self, step: Step, case: Case, path: Path | None, source: Path | None, folder: Path, *, time: float | None = None
+    ) -> list[Reply]:
         """Put the step's request to the process, as often at once as the case says; an answer without its output is a breach.
 
-        The replies are fewer than the requests where one of them broke the process: it is the last. A one-shot subject is asked
-        once, since its process ends with each request.
+        ``time`` is how long it may take, where that is less than the case and the manifest say. The replies are fewer than the
+        requests where one of them broke the process: it is the last. A one-shot subject is asked once, since its process ends
+        with each request.
         """
         outs = [self._out(step, case, folder, number) for number in range(1 if self.manifest.one_shot else case.put.ahead)]
         require_room(folder, (step.due_bytes or 0) * len(outs))
         messages = [self._message(case, request(step, path, source, out)) for out in outs]
-        limits = case.limits
+        time, memory = time or self.seconds(case), case.limits.memory
         if len(messages) == 1:
-            answers = [self.subject.ask(messages[0], time=limits.time, memory=limits.memory)]
+            answers = [self.subject.ask(messages[0], time=time, memory=memory)]
         else:
             self.subject.pose(messages)
-            answers = self.subject.collect(time=limits.time, memory=limits.memory)
+            answers = self.subject.collect(time=time, memory=memory)
         return [self._reply(step, answer, out) for answer, out in zip(answers, outs, strict=False)]
 
     def _out(self, step: Step, case: Case, folder: Path, number: int) -> Path:

@@ -22,15 +22,19 @@ cases:
 """.replace("TENSORS", ", ".join(f"{{name: t{n}, type: Q8_0, dims: [32]}}" for n in range(9)))
 
 
-@pytest.mark.parametrize(("limits", "told"), [("time: 0.3, case: 0.9", "0.9"), ("time: 0.1", "1")])
-def test_the_rest_of_a_case_is_not_asked(bench: Bench, tmp_path: Path, limits: str, told: str) -> None:
+def _run(bench: Bench, folder: Path, limits: str) -> dict[str, CaseResult]:
     bench.write("small/many", SUITE)
     source = Path(__file__).with_name("slow_subject.py")
-    (tmp_path / "adapter.yaml").write_text(
+    (folder / "adapter.yaml").write_text(
         f"name: slow\nlanguage: python\ncommand: ['{sys.executable}', '{source}']\nlimits: {{{limits}}}\n"
     )
-    ran = bench.run(load_manifest(tmp_path), bench.impl, select="small/many")
-    results = {e.who: e for e in ran.events if isinstance(e, CaseResult) and e.role == "subject"}
+    ran = bench.run(load_manifest(folder), bench.impl, select="small/many")
+    return {e.who: e for e in ran.events if isinstance(e, CaseResult) and e.role == "subject"}
+
+
+@pytest.mark.parametrize(("limits", "told"), [("time: 0.3, case: 0.9", "0.9"), ("time: 0.1", "1")])
+def test_the_rest_of_a_case_is_not_asked(bench: Bench, tmp_path: Path, limits: str, told: str) -> None:
+    results = _run(bench, tmp_path, limits)
     assert (results["slow"].verdict, results["impl"].verdict) == ("diverge", "pass")
     shown = Counter(d.signature.split(":")[2] for d in results["slow"].divergences)
     assert shown["timeout"] >= 1
@@ -38,3 +42,12 @@ def test_the_rest_of_a_case_is_not_asked(bench: Bench, tmp_path: Path, limits: s
     assert results["slow"].counts.tensors < results["impl"].counts.tensors == 9
     assert "tensor" in results["slow"].undecided
     assert results["impl"].undecided == ()
+
+
+def test_a_request_ends_with_the_time_for_its_case(bench: Bench, tmp_path: Path) -> None:
+    """Which is no divergence: one request alone may take longer."""
+    slow = _run(bench, tmp_path, "time: 60, case: 4")["slow"]
+    assert (slow.verdict, slow.divergences) == ("pass", ())
+    assert slow.not_asked == ("the case took longer than 4 s: the rest was not asked",)
+    assert slow.seconds < 60
+    assert {"dequantize", "tensor"} & set(slow.undecided)
