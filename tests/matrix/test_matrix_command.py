@@ -125,6 +125,18 @@ def test_drift_tells_what_the_page_says_otherwise(matrix: Matrix, page: Path) ->
     assert drift(matrix, page) == ["lax: pass is 2, recorded is 3"]
 
 
+def test_what_depends_on_the_machine_is_no_drift(matrix: Matrix, page: Path) -> None:
+    record(matrix, page)
+    before = page.read_text("utf-8")
+    titles = next(line for line in before.splitlines() if line.startswith("| subject")).strip("|").split("|")
+    (row,) = [line for line in before.splitlines() if line.startswith("| lax")]
+    for title, told in (("hangs", 0), ("memory", 0), ("blocks", 0), ("crashes", 1), ("errors", 1)):
+        cells = row.strip("|").split("|")
+        cells[[each.strip() for each in titles].index(title)] = " 77 "
+        page.write_text(before.replace(row, f"|{'|'.join(cells)}|"), "utf-8")
+        assert len(drift(matrix, page)) == told
+
+
 def test_drift_looks_only_at_those_who_were_run(matrix: Matrix, page: Path, tmp_path: Path) -> None:
     record(matrix, page)
     assert drift(load_matrix([stream(tmp_path / "lax", lax_results(), subject("lax"))]), page) == []
