@@ -50,6 +50,12 @@ class Finding:
         return list(dict.fromkeys(every))
 
     @property
+    def known_as(self) -> str:
+        """The known reasons in one line, each led by whose it is where the finding is of several."""
+        several = len(self.who) > 1
+        return "; ".join(f"{', '.join(names)}: {reason}" if several else reason for reason, names in self.reasons.items())
+
+    @property
     def reasons(self) -> dict[str, list[str]]:
         """The known divergences' reasons, and who gives each."""
         found: dict[str, list[str]] = {}

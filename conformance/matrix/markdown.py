@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from conformance.matrix.findings import Finding, findings_of
+from conformance.matrix.findings import findings_of
 from conformance.matrix.groups import suites_of
 from conformance.matrix.kinds import KINDS
 from conformance.matrix.matrix import Matrix
@@ -90,11 +90,6 @@ def _findings(matrix: Matrix) -> Iterator[str]:
                 str(prose(who)),
                 number(len(one.rows)),
                 str(cell(one.smallest.id)),
-                str(prose("; ".join(_reason(reason, names, one) for reason, names in one.reasons.items()))),
+                str(prose(one.known_as)),
             ]
         )
-
-
-def _reason(reason: str, names: Sequence[str], finding: Finding) -> str:
-    """Give a reason, and whose it is where the finding is of several."""
-    return reason if len(finding.who) == 1 else f"{', '.join(names)}: {reason}"
