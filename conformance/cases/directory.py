@@ -14,6 +14,8 @@ from conformance.ggml_types import BY_ID
 
 # A tensor larger than this has no data unless the recipe gives it: such sizes are there to be claimed, not to be filled.
 MAX_DATA = 2**28
+_CYCLE = 251
+_BYTES = bytes(range(1, 1 + _CYCLE)) * 2
 
 
 class Placed(NamedTuple):
@@ -112,8 +114,9 @@ def _bytes(spot: Placed, order: Literal["little", "big"]) -> bytes:
 
 def pattern(number: int, size: int) -> bytes:
     """Give the default data of tensor ``number``: byte j is 1 + (j + 37 * number) mod 251, never zero."""
-    cycle = bytes(1 + (j + 37 * number) % 251 for j in range(251))
-    return (cycle * (size // 251 + 1))[:size]
+    start = 37 * number % _CYCLE
+    cycle = _BYTES[start : start + _CYCLE]
+    return (cycle * (size // _CYCLE + 1))[:size]
 
 
 def _number_bytes(array: NumberArray, order: Literal["little", "big"]) -> bytes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -194,12 +195,26 @@ class FieldMap:
 
     def __init__(self, spans: Sequence[Span], extra: Sequence[Field] = ()) -> None:
         self._spans = [span for span in spans if len(span)]
-        self._starts = [span.offset for span in self._spans]
-        self._ends = np.cumsum([len(span) for span in self._spans], dtype=np.int64)
-        self._named = {span.only.path: span.only for span in self._spans if isinstance(span, Single)}
-        self._named |= {field.path: field for field in extra}
-        self._runs = [span for span in self._spans if not isinstance(span, Single)]
         self._extra = tuple(extra)
+
+    # Made when first asked for: a search builds files by the thousand and looks into few of their maps.
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [span.offset for span in self._spans]
+
+    @cached_property
+    def _ends(self) -> NDArray[np.int64]:
+        return np.cumsum([len(span) for span in self._spans], dtype=np.int64)
+
+    @cached_property
+    def _named(self) -> dict[str, Field]:
+        named = {span.only.path: span.only for span in self._spans if isinstance(span, Single)}
+        return named | {field.path: field for field in self._extra}
+
+    @cached_property
+    def _runs(self) -> list[Span]:
+        return [span for span in self._spans if not isinstance(span, Single)]
 
     def find(self, path: str) -> Field | None:
         """Give the field at ``path``, or None."""

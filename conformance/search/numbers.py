@@ -135,9 +135,9 @@ class NumberBench:
             self._rooms[number] = np.empty(nbytes, np.uint8)
         return self._rooms[number]
 
-    def fresh(self) -> None:
-        """End both processes, so that the next request is the first of new ones."""
-        for side in self.pair:
+    def fresh(self, *, both: bool) -> None:
+        """End the subject's process, or ``both``, so that the next request is the first of a new one."""
+        for side in self.pair if both else self.pair[:1]:
             side.restart()
         self.recent.clear()
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from conformance.cases.build import build
-from conformance.errors import ConfigurationError
 from conformance.judge.signature import Signature
 from conformance.search import file_case, number_case
 from conformance.search.files import PATIENCE, FileBench
@@ -17,9 +16,9 @@ from conformance.search.hit import Hit, breaks
 from conformance.search.ledger import Seen
 from conformance.search.numbers import NumberBench
 from conformance.search.plan import Finding
-from conformance.search.probe import FileProbe, NumberProbe
+from conformance.search.probe import FileOp, FileProbe, NumberProbe
 from conformance.search.rows import Flags
-from conformance.search.shrink_files import Shows
+from conformance.search.shrink_files import Candidate, Shows
 from conformance.search.shrink_files import shrink as shrink_file
 from conformance.search.shrink_numbers import shrink as shrink_numbers
 from conformance.search.shrink_numbers import shrink_sequence
@@ -56,11 +55,12 @@ class Settler:
         return self._numbers(seen, hit, hit.probe)
 
     def _file(self, seen: Seen, hit: Hit, probe: FileProbe) -> Finding:
-        def shows(recipes: Sequence[Mapping[str, Any]]) -> list[bool]:
-            return self._files_show(hit, probe.op, recipes)
+        def shows(candidates: Sequence[Candidate]) -> list[bool]:
+            return self._files_show(hit, probe.op, candidates)
 
         recipe: Mapping[str, Any] = dict(probe.recipe)
-        stable = shows([recipe])[0] or self._alone(lambda: shows([recipe])[0])
+        whole = [Candidate.of(dict(recipe))]
+        stable = shows(whole)[0] or self._alone(lambda: shows(whole)[0])
         if stable:
             recipe = self._shrunk_break(recipe, shows) if breaks(hit.signature) else shrink_file(recipe, shows)
         least = FileProbe(probe.op, build(recipe).data, recipe, probe.label)
@@ -82,14 +82,14 @@ class Settler:
             least = shrink_file(recipe, shows, rounds=_ROUNDS_OF_BREAKS)
         finally:
             self.files.patience = PATIENCE
-        return least if shows([least])[0] else recipe
+        return least if shows([Candidate.of(least)])[0] else recipe
 
     def _numbers(self, seen: Seen, hit: Hit, probe: NumberProbe) -> Finding | None:
         def shows(candidates: NumberProbe) -> Flags:
             return self.numbers.shows(candidates, hit.signature, against=hit.against)
 
         # First of all by itself: what only shows in a process with a past would be shrunk in vain.
-        if self._shows_after([probe], hit):
+        if self._shows_after([probe], hit, both=False):
             least = shrink_numbers(probe, shows, **_FEW) if breaks(hit.signature) else shrink_numbers(probe, shows)
             if self._shows_after([least], hit):
                 return self._number_finding(seen, [least])
@@ -102,18 +102,20 @@ class Settler:
         return self._number_finding(seen, sequence, unstable=unstable)
 
     def _sequence(self, probes: list[NumberProbe], hit: Hit) -> tuple[list[NumberProbe], bool]:
-        """Give the shortest sequence that shows it, put to new processes, and whether any does not."""
+        """Give the shortest sequence that shows it, put to new processes, and whether any does not.
 
-        def shows(sequence: Sequence[NumberProbe]) -> bool:
-            return self._shows_after(sequence, hit)
+        What remembers is nearly always the subject: only its process is new each time, and both once at the end.
+        """
+        if not self._shows_after(probes, hit):
+            return probes[-1:], True
+        least = shrink_sequence(probes, lambda each: self._shows_after(each, hit, both=False), _RESTARTS)
+        if not self._shows_after(least, hit):
+            least = shrink_sequence(probes, lambda each: self._shows_after(each, hit), _RESTARTS)
+        return least, False
 
-        if shows(probes):
-            return shrink_sequence(probes, shows, _RESTARTS), False
-        return probes[-1:], True
-
-    def _shows_after(self, sequence: Sequence[NumberProbe], hit: Hit) -> bool:
-        """Tell whether the last request shows it where new processes were asked the others first."""
-        self.numbers.fresh()
+    def _shows_after(self, sequence: Sequence[NumberProbe], hit: Hit, *, both: bool = True) -> bool:
+        """Tell whether the last request shows it where new processes (the subject's, or ``both``) were asked the others first."""
+        self.numbers.fresh(both=both or hit.against)
         for probe in sequence[:-1]:
             self.numbers.put(probe)
             self.numbers.collect()
@@ -138,17 +140,16 @@ class Settler:
             unstable=unstable,
         )
 
-    def _files_show(self, hit: Hit, op: str, recipes: Sequence[Mapping[str, Any]]) -> list[bool]:
-        shown = [False] * len(recipes)
-        built = [(index, probe) for index, recipe in enumerate(recipes) if (probe := _built(op, recipe))]
+    def _files_show(self, hit: Hit, op: FileOp, candidates: Sequence[Candidate]) -> list[bool]:
+        shown: list[bool] = []
         batch = 1 if breaks(hit.signature) else _BATCH
-        for start in range(0, len(built), batch):
-            part = built[start : start + batch]
-            for (index, _), hits in zip(part, self.files.ask([probe for _, probe in part]), strict=True):
-                shown[index] = any(_same(hit, other) for other in hits)
-            if batch == 1 and any(shown):
+        for start in range(0, len(candidates), batch):
+            part = candidates[start : start + batch]
+            hits = self.files.ask([FileProbe(op, each.data, each.recipe, "") for each in part])
+            shown += [any(_same(hit, other) for other in of_one) for of_one in hits]
+            if batch == 1 and shown[-1]:
                 break
-        return shown
+        return shown + [False] * (len(candidates) - len(shown))
 
     def _alone(self, shows: Any) -> bool:
         """Tell whether it shows in processes that have done nothing else."""
@@ -167,14 +168,6 @@ def _limits(signature: str) -> dict[str, Any]:
 
 def _same(hit: Hit, other: Hit) -> bool:
     return (other.signature, other.against) == (hit.signature, hit.against)
-
-
-def _built(op: Any, recipe: Mapping[str, Any]) -> FileProbe | None:
-    """Build a candidate; None where it cannot be: a patch of a field that the shrinking took away."""
-    try:
-        return FileProbe(op, build(recipe).data, recipe, "")
-    except ConfigurationError:
-        return None
 
 
 def _finding(seen: Seen, hit: Hit, *, focus: str, case: dict[str, Any], nbytes: int, values: int, unstable: bool) -> Finding:

@@ -16,7 +16,7 @@ from conformance.search.plan import Finding
 from conformance.search.promote import promote
 from tests.test_cli import command
 
-FAULTY = ("--subject", "q8_0-stored-scale", "--op", "quantize", "--type", "q8_0", "--examples", "5")
+FAULTY = ("--subject", "q8_0-stored-scale", "--op", "quantize", "--type", "q8_0", "--examples", "2")
 FINDING = Finding(
     signature="quantize:Q8_0:bytes:qs", focus="Q8_0", summary="a byte", expected="1", found="2", op="quantize", type="Q8_0",
     case={"type": "Q8_0", "rows": {"values": [[0] * 32]}, "ask": ["quantize"]},

@@ -22,7 +22,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Searched]:
         'name: unheard-of\nlanguage: python\ncommand: ["{python}", "-m", "impl", "--profile", "gguf-py"]\n'
         'env: {PYTHONSAFEPATH: "1"}\n'
     )
-    plan = Plan(subject=load_manifest(folder), against=find_manifest("impl"), ops=("header",), examples=8)
+    plan = Plan(subject=load_manifest(folder), against=find_manifest("impl"), ops=("header",), examples=3)
     return folder, write_results(plan, search(plan, lambda _: None), folder)
 
 

@@ -11,9 +11,9 @@ from conformance.cases.build import build
 from conformance.errors import ConfigurationError
 from conformance.search.file_documents import document
 from conformance.search.file_draws import Seeded
-from conformance.search.file_measure import measured, too_large
+from conformance.search.file_measure import too_large
 from conformance.search.file_smaller import kept
-from conformance.search.shrink_files import CANDIDATES, shrink
+from conformance.search.shrink_files import CANDIDATES, Candidate, shrink
 from conformance.search.variants import variants
 
 Recipe = dict[str, Any]
@@ -51,9 +51,9 @@ class Asked:
         self.one = shows
         self.batches: list[list[Mapping[str, Any]]] = []
 
-    def __call__(self, recipes: Sequence[Mapping[str, Any]]) -> list[bool]:
-        self.batches.append(list(recipes))
-        return [self.one(recipe) for recipe in recipes]
+    def __call__(self, candidates: Sequence[Candidate]) -> list[bool]:
+        self.batches.append([candidate.recipe for candidate in candidates])
+        return [self.one(candidate.recipe) for candidate in candidates]
 
 
 def refuses(wanted: str) -> Asked:
@@ -156,7 +156,7 @@ def test_nothing_can_be_left_out_of_what_is_found(wanted: str, recipe: Recipe) -
     assert asked.one(found)
     for each in smaller:
         try:
-            less = measured(each) < measured(found)
+            less = Candidate.of(each).measure < Candidate.of(found).measure
         except ConfigurationError:
             continue
         assert not (less and asked.one(each)), each
@@ -210,6 +210,14 @@ def test_patches_follow_their_pairs_and_tensors() -> None:
     }
 
 
+def test_what_is_asked_is_what_its_recipe_builds() -> None:
+    def shows(candidates: Sequence[Candidate]) -> list[bool]:
+        assert all(candidate.data == build(candidate.recipe).data for candidate in candidates)
+        return [False] * len(candidates)
+
+    shrink({**RICH, "patch": {"kv[1].value": 24}}, shows)
+
+
 def test_what_is_asked_builds_and_comes_once_in_batches() -> None:
     asked = refuses("bad-alignment kv[*].value")
     shrink({**RICH, "patch": {"kv[1].value": 24}}, asked)
@@ -223,9 +231,9 @@ def test_what_is_asked_builds_and_comes_once_in_batches() -> None:
 def test_what_is_asked_is_smaller_than_the_smallest_so_far(start: Recipe) -> None:
     asked = refuses(said(build(start).data))
     shrink(start, asked)
-    least = measured(start)
+    least = Candidate.of(start).measure
     for batch in asked.batches:
-        sizes = [measured(dict(recipe)) for recipe in batch]
+        sizes = [Candidate.of(dict(recipe)).measure for recipe in batch]
         assert all(size < least for size in sizes)
         least = min([least, *(size for size, recipe in zip(sizes, batch, strict=True) if asked.one(recipe))])
 
