@@ -5,6 +5,7 @@ Source: the enum ``ggml_type`` (ggml/include/ggml.h) and the ``block_*`` structs
 
 from __future__ import annotations
 
+import reprlib
 from typing import NamedTuple
 
 from impl.errors import UnsupportedError
@@ -97,5 +98,6 @@ def by_name(name: str) -> TensorType:
 
     """
     if not isinstance(name, str) or name not in _BY_NAME:
-        raise UnsupportedError(f"unknown ggml type {name!r}: the known ones are {', '.join(_BY_NAME)}")
+        # reprlib: numbers given where the name belongs are not printed in full
+        raise UnsupportedError(f"unknown ggml type {reprlib.repr(name)}: the known ones are {', '.join(_BY_NAME)}")
     return _BY_NAME[name]

@@ -86,6 +86,8 @@ def _too_deep(header: Header) -> str:
     for index, pair in enumerate(header.kv):
         arrays = [pair.value] if isinstance(pair.value, list) else []
         for _ in range(MOST_LEVELS):
+            if not arrays:
+                break
             arrays = [one.value for array in arrays for one in array if isinstance(one, Boxed) and one.value is not None]
         if arrays:
             return f"kv[{index}].value: arrays nested more than {MOST_LEVELS} levels deep, which an answer cannot hold"

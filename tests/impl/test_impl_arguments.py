@@ -142,6 +142,13 @@ def test_an_unknown_type_is_told_with_the_known_ones(blocks: Any, kind: Any) -> 
         assert f"unknown ggml type {kind!r}: the known ones are F32, F16" in str(raised.value)
 
 
+def test_rows_in_the_place_of_the_type_are_not_printed_in_full() -> None:
+    with pytest.raises(UnsupportedError) as raised:
+        impl.quantize(ROWS, "Q8_0")  # type: ignore[arg-type]
+    assert "array(" in str(raised.value).partition(":")[0]
+    assert len(str(raised.value)) < 400
+
+
 @pytest.mark.parametrize(
     ("imatrix", "told"),
     [
