@@ -306,10 +306,9 @@ sys.exit(main(Lax(), sys.argv[1:]))
 """
 
 
-def test_what_follows_a_refusal_is_judged_by_those_who_did_not_refuse(bench: Bench, tmp_path: Path) -> None:
+def test_what_follows_a_refusal_is_judged_by_those_who_did_not_refuse(bench: Bench) -> None:
     bench.write("small/files", CASES_WHERE_ONE_AUTHORITY_REFUSES)
-    (tmp_path / "lax.py").write_text(LAX)
-    lax = msgspec.structs.replace(bench.impl, name="gguf-py", command=(bench.impl.command[0], str(tmp_path / "lax.py")))
+    lax = msgspec.structs.replace(bench.impl, name="gguf-py", command=bench.keepable(LAX))
     authorities = [bench.authorities[0], lax]
     sound = bench.run(bench.impl, select="small/files", authorities=authorities)
     assert set(sound.verdicts.values()) == {"pass"}

@@ -1,7 +1,5 @@
 """In a whole run, the exact model says of a wrong float32 whose fault it is, whatever file the block came from."""
 
-from pathlib import Path
-
 import msgspec
 import pytest
 
@@ -46,12 +44,10 @@ RANDOM = {"random": {"seed": 2, "rows": 1, "cols": 512}}
 
 
 @pytest.fixture
-def wrong(bench: Bench, tmp_path: Path) -> Manifest:
+def wrong(bench: Bench) -> Manifest:
     bench.write("small/blocks", CASES)
     (bench.root / "small" / "files.yaml").unlink()
-    adapter = tmp_path / "wrong.py"
-    adapter.write_text(WRONG)
-    return msgspec.structs.replace(bench.impl, name="wrong-bit", command=(bench.impl.command[0], str(adapter)))
+    return msgspec.structs.replace(bench.impl, name="wrong-bit", command=bench.keepable(WRONG))
 
 
 def _divergence(events: list[Event], case: str, who: str) -> Divergence:

@@ -24,7 +24,7 @@ KNOWN = "divergences: [{pattern: small/**, kind: policy, reason: offsets are fre
     "SIGNATURES", ", ".join(f"'{where}:ok-for-reject-bad-offset:-'" for where in ("header:-", "tensor:F32"))
 )
 AUTHORITIES = (("impl", "llama.cpp"), ("impl-gguf-py", "gguf-py"))
-CASE = ("container/magic",)
+CASE = ("small/files/plain",)
 
 
 @pytest.mark.parametrize(
@@ -37,16 +37,16 @@ CASE = ("container/magic",)
         (("impl",), "gguf-py", ["gguf-py"]),
     ],
 )
-def test_who_judges_is_asked(subjects: tuple[str, ...], profile: str | None, asked: list[str]) -> None:
-    options = Options(subjects, CASE, "live", profile)
+def test_who_judges_is_asked(bench: Bench, subjects: tuple[str, ...], profile: str | None, asked: list[str]) -> None:
+    options = Options(subjects, CASE, "live", profile, bench.root)
     assert [manifest.name for manifest in make_plan(options).authorities] == ["llama.cpp", "gguf-py"]
     plan = make_plan(options._replace(judges_only=True))
     assert [manifest.name for manifest in plan.authorities] == asked
     assert plan.repeat.endswith("--judges-only")
 
 
-def test_recorded_answers_ask_nobody() -> None:
-    assert make_plan(Options(("impl",), CASE, "golden", judges_only=True)).authorities == ()
+def test_recorded_answers_ask_nobody(bench: Bench) -> None:
+    assert make_plan(Options(("impl",), CASE, "golden", cases=bench.root, judges_only=True)).authorities == ()
 
 
 def test_what_the_others_would_have_shown_is_not_called_stale(bench: Bench, tmp_path: Path) -> None:

@@ -55,9 +55,9 @@ cases:
 """.replace("NUMBERS", ", ".join(str(n) for n in range(100)))
 
 
-def _subject(folder: Path, *entries: tuple[str, str]) -> Manifest:
-    (folder / "a.py").write_text(WRONG)
-    (folder / "adapter.yaml").write_text('name: wrong\nlanguage: python\ncommand: ["{python}", "{dir}/a.py"]\n')
+def _subject(bench: Bench, folder: Path, *entries: tuple[str, str]) -> Manifest:
+    command = json.dumps(bench.keepable(WRONG))
+    (folder / "adapter.yaml").write_text(f"name: wrong\nlanguage: python\ncommand: {command}\n")
     made = [{"pattern": pattern, "signature": signature, "kind": "bug", "reason": "why"} for pattern, signature in entries]
     (folder / "divergences.yaml").write_text(json.dumps({"divergences": made}))
     return find_manifest(folder)
@@ -79,7 +79,7 @@ def test_the_same_entries_hold_live_and_golden(bench: Bench, tmp_path: Path, liv
     """The wrong blocks keep a golden run from dequantizing them: the entry on that is undecided there, not stale."""
     bench.write("small/arrays", ARRAYS)
     bench.record()
-    subject = _subject(tmp_path, ("small/blocks/q8_0", QUANTS), ("small/blocks/q8_0", VALUES), *ARRAY_ENTRIES)
+    subject = _subject(bench, tmp_path, ("small/blocks/q8_0", QUANTS), ("small/blocks/q8_0", VALUES), *ARRAY_ENTRIES)
     for select in ("small/arrays", "small/blocks/q8_0"):
         ran = bench.run(subject, live=live, select=select)
         assert (ran.code, _verdicts(ran), ran.problems) == (0, {"known"}, [])
@@ -89,16 +89,15 @@ def test_the_same_entries_hold_live_and_golden(bench: Bench, tmp_path: Path, liv
 @pytest.mark.parametrize("known", ["quantize:Q4_0:bytes:qs", "quantize:Q8_0:size:output", "quantize:Q8_0:bits:value"])
 def test_what_either_oracle_can_tell_from_the_entry_fails(bench: Bench, tmp_path: Path, live: bool, known: str) -> None:
     bench.record()
-    ran = bench.run(
-        _subject(tmp_path, ("small/blocks/q8_0", known), ("small/blocks/q8_0", VALUES)), live=live, select="small/blocks/q8_0"
-    )
+    subject = _subject(bench, tmp_path, ("small/blocks/q8_0", known), ("small/blocks/q8_0", VALUES))
+    ran = bench.run(subject, live=live, select="small/blocks/q8_0")
     assert ran.code == 1
     assert _verdicts(ran) == {"diverge"}
 
 
 def test_a_digest_alone_does_not_hide_the_field_in_a_live_run(bench: Bench, tmp_path: Path) -> None:
     bench.record()
-    subject = _subject(tmp_path, ("small/blocks/q8_0", "quantize:Q8_0:digest:blocks"), ("small/blocks/q8_0", VALUES))
+    subject = _subject(bench, tmp_path, ("small/blocks/q8_0", "quantize:Q8_0:digest:blocks"), ("small/blocks/q8_0", VALUES))
     assert bench.run(subject, live=False, select="small/blocks/q8_0").code == 0
     ran = bench.run(subject, select="small/blocks/q8_0")
     assert (ran.code, ran.problems) == (1, [])

@@ -10,6 +10,8 @@ import pytest
 import impl
 from conformance.errors import ConfigurationError
 from conformance.report.events import CaseResult
+from conformance.run import engine
+from conformance.run.participants import Member
 from conformance.subjects.manifest import Manifest
 from tests.run.conftest import CASES, Bench
 
@@ -24,11 +26,10 @@ sys.exit(main(Own(), sys.argv[1:]))
 """
 
 
-def _own(bench: Bench, tmp_path: Path, name: str, body: str) -> Manifest:
+def _own(bench: Bench, name: str, body: str) -> Manifest:
     """The reference but for the methods in ``body``."""
-    path = tmp_path / f"{name}.py"
-    path.write_text(SCRIPT.format(body="\n".join(f"    {line}" for line in body.splitlines())))
-    return msgspec.structs.replace(bench.impl, name=name, command=(bench.impl.command[0], str(path)))
+    script = SCRIPT.format(body="\n".join(f"    {line}" for line in body.splitlines()))
+    return msgspec.structs.replace(bench.impl, name=name, command=bench.keepable(script))
 
 
 def _result(events: list[object], case: str, who: str) -> CaseResult:
@@ -48,10 +49,10 @@ def tensor(self, request):
 """
 
 
-def test_the_output_of_an_earlier_step_is_not_taken_for_this_ones(bench: Bench, tmp_path: Path) -> None:
+def test_the_output_of_an_earlier_step_is_not_taken_for_this_ones(bench: Bench) -> None:
     """Both tensors hold the same bytes, so that an output that stayed would be right."""
     bench.write("small/files", TWO_TENSORS)
-    ran = bench.run(_own(bench, tmp_path, "lazy", LAZY), select="small/files")
+    ran = bench.run(_own(bench, "lazy", LAZY), select="small/files")
     result = _result(ran.events, "small/files/two", "lazy")
     assert result.verdict == "diverge"
     assert [divergence.signature for divergence in result.divergences] == ["tensor:F32:protocol:-"]
@@ -72,10 +73,10 @@ def header(self, request):
 """
 
 
-def test_a_cases_own_limits_count(bench: Bench, tmp_path: Path) -> None:
+def test_a_cases_own_limits_count(bench: Bench) -> None:
     bench.write("small/files", LIMITED)
     bench.authorities = []
-    slow = _own(bench, tmp_path, "slow", SLOW)
+    slow = _own(bench, "slow", SLOW)
     fast = [msgspec.structs.replace(bench.impl, name=name) for name in ("llama.cpp", "gguf-py")]
     ran = bench.run(slow, select="small/files", authorities=fast)
     signatures = {
@@ -87,7 +88,7 @@ def test_a_cases_own_limits_count(bench: Bench, tmp_path: Path) -> None:
 
 KEEPS = """
 def dequantize(self, request):
-    Path({path!r}).write_bytes(Path(request["in"]).read_bytes())
+    Path(__file__).with_suffix(".kept").write_bytes(Path(request["in"]).read_bytes())
     return super().dequantize(request)
 """
 OTHER = """
@@ -108,29 +109,35 @@ cases:
 """
 
 
+def _keeping(bench: Bench, body: str) -> tuple[Manifest, Path]:
+    """Give a subject that keeps what it takes in, and where; nothing is there yet."""
+    subject = _own(bench, "keeps", body)
+    kept = Path(subject.command[-1]).with_suffix(".kept")
+    kept.unlink(missing_ok=True)
+    return subject, kept
+
+
 @pytest.mark.parametrize(
     ("stated", "leader"), [("accept", "llama.cpp"), ("{quantize: unsupported, dequantize: accept}", "gguf-py")]
 )
-def test_whose_blocks_everybody_takes_in(bench: Bench, tmp_path: Path, stated: str, leader: str) -> None:
+def test_whose_blocks_everybody_takes_in(bench: Bench, stated: str, leader: str) -> None:
     """llama.cpp's; where it quantizes none, gguf-py's; never a subject's own in a live run."""
     bench.write("small/blocks", ROWS % (list(range(1, 33)), stated))
     blocks = impl.quantize("Q8_0", np.arange(1, 33, dtype=np.float32)).tobytes()
     other = bytearray(blocks)
     other[5] ^= 1
     refuses = 'def quantize(self, request):\n    raise __import__("impl").UnsupportedError("not this")'
-    first = bench.authorities[0] if leader == "llama.cpp" else _own(bench, tmp_path, "llama.cpp", refuses)
-    kept = tmp_path / "kept"
-    subject = _own(bench, tmp_path, "keeps", KEEPS.format(path=str(kept)))
-    bench.run(subject, select="small/blocks", authorities=[first, _own(bench, tmp_path, "gguf-py", OTHER)])
+    first = bench.authorities[0] if leader == "llama.cpp" else _own(bench, "llama.cpp", refuses)
+    subject, kept = _keeping(bench, KEEPS)
+    bench.run(subject, select="small/blocks", authorities=[first, _own(bench, "gguf-py", OTHER)])
     assert kept.read_bytes() == (blocks if leader == "llama.cpp" else bytes(other))
 
 
-def test_a_subject_held_to_the_second_authority_takes_in_the_firsts_blocks_too(bench: Bench, tmp_path: Path) -> None:
+def test_a_subject_held_to_the_second_authority_takes_in_the_firsts_blocks_too(bench: Bench) -> None:
     """Its own, equal to the second's, would do: but everybody is to take in the same bytes."""
     bench.write("small/blocks", ROWS % (list(range(1, 33)), "accept"))
-    kept = tmp_path / "kept"
-    subject = _own(bench, tmp_path, "keeps", OTHER + KEEPS.format(path=str(kept)))
-    other = _own(bench, tmp_path, "gguf-py", OTHER)
+    subject, kept = _keeping(bench, OTHER + KEEPS)
+    other = _own(bench, "gguf-py", OTHER)
     bench.run(subject, select="small/blocks", authorities=[bench.authorities[0], other], profile="gguf-py")
     assert kept.read_bytes() == impl.quantize("Q8_0", np.arange(1, 33, dtype=np.float32)).tobytes()
 
@@ -151,9 +158,10 @@ def test_an_op_that_joined_a_recorded_case_is_not_recorded(bench: Bench) -> None
         bench.run(bench.impl, live=False, select="small/files")
 
 
-def test_a_run_ends_the_processes_of_all_its_lanes(bench: Bench) -> None:
+def test_a_run_ends_the_processes_of_all_its_lanes(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "Member", Member)  # not one whose process stays
     before = set(psutil.Process().children())
-    ran = bench.run(bench.impl, jobs=3)
+    ran = bench.run(bench.impl, jobs=3, select="small/files")
     assert ran.code == 0
     left = [child.cmdline() for child in set(psutil.Process().children()) - before if child.status() != psutil.STATUS_ZOMBIE]
     assert [words for words in left if "sh" not in words[0]] == []

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from conformance.cli import main
+from tests.run.conftest import Bench
 
 HELLO = '{"seq":1,"ok":{"name":"made","version":"1","language":"sh","protocol":1,"ops":{"header":{}}}}'
 GO = r"panic: oops\n\ngoroutine 1 [running]:\nmain.header()\n\t/src/main.go:114 +0x25"
@@ -26,10 +27,11 @@ RUST = r"reading\nthread 'main' panicked at src/main.rs:7:5:\noops\nnote: run wi
         ("exit 3", "crash exit 3", ""),
     ],
 )
-def test_last_words(tmp_path: Path, does: str, outcome: str, told: str) -> None:
+def test_last_words(bench: Bench, tmp_path: Path, does: str, outcome: str, told: str) -> None:
     (tmp_path / "adapter.yaml").write_text('name: made\nlanguage: sh\ncommand: [sh, "{dir}/a.sh"]\n')
     (tmp_path / "a.sh").write_text(f"read -r hello\necho '{HELLO}'\nread -r request\n{does}\nread -r more\n")
-    words = ["run", "--subject", str(tmp_path), "--select", "container/version/0", "--oracle", "golden"]
+    bench.record()
+    words = ["run", "--subject", str(tmp_path), "--cases", str(bench.root), "--select", "small/files/plain", "--oracle", "golden"]
     done = CliRunner().invoke(main, [*words, "--report", str(tmp_path / "out")])
     assert done.exit_code == 1, done.output
     events = map(json.loads, (tmp_path / "out" / "events.ndjson").read_text().splitlines())

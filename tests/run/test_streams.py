@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections import namedtuple
@@ -27,13 +28,13 @@ cases:
 
 
 @pytest.fixture
-def cases(tmp_path: Path) -> Path:
-    bench = Bench(tmp_path / "cases")
+def cases(bench: Bench) -> Path:
+    shutil.rmtree(bench.root / "small")
     bench.write("own/files", SUITE)
     bench.record()
     golden = bench.store.path("own/files")
     golden.write_text(golden.read_text().replace('"value":"8"', '"value":"9"'))  # so that the run's exit code is 1
-    return tmp_path / "cases"
+    return bench.root
 
 
 def _run(cases: Path, redirection: str, *words: str) -> subprocess.CompletedProcess[str]:
@@ -95,7 +96,7 @@ def test_closed_and_full_stderr_change_nothing(cases: Path) -> None:
         assert _run(cases, redirection, *_words(cases)).returncode == 1
         assert _reports(cases) >= WHOLE
         (cases.parent / "out" / "events.ndjson").unlink()
-    assert _run(cases, "2>/dev/full", "run", "-S", "nobody").returncode == 2
+    assert _run(cases, "2>/dev/full", "run", "-S", "nobody", "--cases", str(cases)).returncode == 2
 
 
 def test_a_reports_folder_that_takes_no_more_is_told(cases: Path) -> None:

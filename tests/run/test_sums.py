@@ -8,7 +8,7 @@ import pytest
 
 from conformance.report.events import CaseResult
 from conformance.subjects.manifest import Manifest
-from tests.run.conftest import Bench
+from tests.run.conftest import KEEPABLE, Bench
 
 SUITE = """
 suite: small/products
@@ -27,6 +27,7 @@ CASE = "small/products/vectors"
 
 def vector(bench: Bench, *arguments: str) -> Manifest:
     source = Path(__file__).with_name("vector_subject.py")
+    KEEPABLE.add((sys.executable, str(source), *arguments))
     return msgspec.structs.replace(bench.impl, name="vector", command=(sys.executable, str(source), *arguments))
 
 

@@ -13,6 +13,7 @@ from conformance.cases.load import load_suites
 from conformance.cli import main
 from conformance.errors import ConfigurationError
 from conformance.judge.divergence import Divergence
+from conformance.places import cases_root
 from conformance.report.events import CaseResult
 from conformance.run.known import KnownEntry, load_entries
 from conformance.run.update_known import Corpus, known_text, update_known, updated
@@ -198,8 +199,18 @@ def wrong(tmp_path: Path) -> Manifest:
     return find_manifest(folder)
 
 
-def test_the_command_ends_with_a_file_that_holds_once_it_is_explained(wrong: Manifest) -> None:
-    words = ["run", "--subject", str(wrong.folder), "--select", "container/alignment/1*", "--no-report"]
+@pytest.fixture
+def alignment(tmp_path: Path) -> list[str]:
+    """One suite of the corpus, and what is recorded of it: all of them would be read anew by each run."""
+    for name in ("container/alignment.yaml", "golden/container/alignment.json"):
+        copy = tmp_path / "cases" / name
+        copy.parent.mkdir(parents=True)
+        copy.write_bytes((cases_root() / name).read_bytes())
+    return ["--cases", str(tmp_path / "cases"), "--no-report"]
+
+
+def test_the_command_ends_with_a_file_that_holds_once_it_is_explained(wrong: Manifest, alignment: list[str], keeping: None) -> None:
+    words = ["run", "--subject", str(wrong.folder), "--select", "container/alignment/1*", *alignment]
     refused = CliRunner().invoke(main, [*words, "--oracle", "golden", "--update-known"])
     assert (refused.exit_code, "add --oracle live" in refused.stderr) == (2, True)
     words += ["--oracle", "live"]
@@ -217,28 +228,28 @@ def test_the_command_ends_with_a_file_that_holds_once_it_is_explained(wrong: Man
     assert CliRunner().invoke(main, words).exit_code == 0
 
 
-def test_two_subjects_with_one_file_are_refused(wrong: Manifest) -> None:
+def test_two_subjects_with_one_file_are_refused(wrong: Manifest, alignment: list[str]) -> None:
     for name in ("one", "two"):
         (wrong.folder / f"{name}.yaml").write_text(f'name: {name}\nlanguage: python\ncommand: ["{{python}}", "{{dir}}/a.py"]\n')
     words = [word for name in ("one", "two") for word in ("--subject", str(wrong.folder / f"{name}.yaml"))]
     done = CliRunner().invoke(
-        main, ["run", *words, "-s", "container/alignment/1", "--no-report", "--oracle", "live", "--update-known"]
+        main, ["run", *words, "-s", "container/alignment/1", *alignment, "--oracle", "live", "--update-known"]
     )
     assert (done.exit_code, "one and two have one file of known divergences" in done.stderr) == (2, True), done.output
     assert not (wrong.folder / "divergences.yaml").exists()
 
 
-def test_a_run_that_is_not_taken_says_so(wrong: Manifest) -> None:
+def test_a_run_that_is_not_taken_says_so(wrong: Manifest, alignment: list[str], keeping: None) -> None:
     path = wrong.folder / "divergences.yaml"
     path.write_text("divergences:\n- {pattern: container/gone/*, signature: a, kind: bug, reason: why}\n")
     before = path.read_text()
-    words = ["run", "--subject", str(wrong.folder), "-s", "container/alignment/1", "--no-report", "--oracle", "live"]
+    words = ["run", "--subject", str(wrong.folder), "-s", "container/alignment/1", *alignment, "--oracle", "live"]
     done = CliRunner().invoke(main, [*words, "--update-known"])
     assert (done.exit_code, path.read_text()) == (3, before)
     assert "known divergences stay as they were" in done.stderr
 
 
-def test_while_an_authority_drifts_nothing_is_written(wrong: Manifest, tmp_path: Path) -> None:
+def test_while_an_authority_drifts_nothing_is_written(wrong: Manifest, tmp_path: Path, keeping: None) -> None:
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "t.yaml").write_text(
         "suite: own/t\ndefaults: {expect: {llama.cpp: {reject: bad-magic}, gguf-py: either, spec: either}}\n"
