@@ -4,10 +4,14 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import chdir
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from click.testing import CliRunner
+
+from conformance import cli
 
 ROOT = Path(__file__).resolve().parents[1]
 GOOD = """
@@ -46,6 +50,15 @@ def command(*words: str, env: dict[str, str] | None = None, cwd: Path = ROOT) ->
     return Ended(done.returncode, done.stdout, done.stderr)
 
 
+def invoke(*words: str, env: dict[str, str] | None = None, cwd: Path = ROOT) -> Ended:
+    """Do the same in this process: code and text are those of a process of its own, the second that its imports take is spared."""
+    with chdir(cwd):
+        done = CliRunner().invoke(cli.main, words, env=env, prog_name="python -m conformance.cli")
+    assert done.exception is None or isinstance(done.exception, SystemExit)
+    assert "Traceback" not in done.stderr
+    return Ended(done.exit_code, done.stdout, done.stderr)
+
+
 @pytest.fixture
 def cases(tmp_path: Path) -> Path:
     folder = tmp_path / "cases"
@@ -55,7 +68,7 @@ def cases(tmp_path: Path) -> Path:
 
 
 def run_on(cases: Path, *more: str, subject: str = "impl", env: dict[str, str] | None = None) -> Ended:
-    return command("run", "-S", subject, "--cases", str(cases), "--oracle", "golden", *more, env=env, cwd=cases.parent)
+    return invoke("run", "-S", subject, "--cases", str(cases), "--oracle", "golden", *more, env=env, cwd=cases.parent)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +85,7 @@ def run_on(cases: Path, *more: str, subject: str = "impl", env: dict[str, str] |
 def test_a_wrong_case_file_is_named_with_its_line(cases: Path, text: str, told: list[str]) -> None:
     (cases / "own" / "files.yaml").write_text(text)
     for words in (("list", "--cases", str(cases)), ("run", "-S", "impl", "--no-report", "--cases", str(cases))):
-        ended = command(*words)
+        ended = invoke(*words)
         assert ended.code == 3
         assert all(part in ended.err for part in told), ended.err
         assert len(ended.err.splitlines()) < 25
@@ -111,7 +124,7 @@ def test_a_subject_that_gives_no_proper_hello(cases: Path, fake: str) -> None:
 
 def test_an_unwritable_report_folder_ends_the_run_before_it_begins(cases: Path) -> None:
     (cases.parent / "taken").write_text("a file")
-    ended = command("run", "-S", "impl", "-s", "own", "--cases", str(cases), "--report", str(cases.parent / "taken" / "x"))
+    ended = invoke("run", "-S", "impl", "-s", "own", "--cases", str(cases), "--report", str(cases.parent / "taken" / "x"))
     assert ended.code in {2, 3}
     assert "taken" in ended.err
 
@@ -122,7 +135,7 @@ def test_a_model_with_a_wrong_checksum_is_named(cases: Path, tmp_path: Path) -> 
     path.parent.mkdir(parents=True)
     path.write_bytes(b"GGUF")
     (cases / "own" / "model.yaml").write_text(MODEL % ("0" * 64))
-    ended = command("fetch", "--cases", str(cases), env={"GGUF_CONFORMANCE_CACHE": str(cache)})
+    ended = invoke("fetch", "--cases", str(cases), env={"GGUF_CONFORMANCE_CACHE": str(cache)})
     assert ended.code == 3
     assert "0" * 64 in ended.err
     assert str(path) in ended.err
@@ -130,7 +143,7 @@ def test_a_model_with_a_wrong_checksum_is_named(cases: Path, tmp_path: Path) -> 
 
 def test_list_in_a_pipe_and_for_a_machine(cases: Path) -> None:
     assert command("list", "--cases", str(cases)).out == "own/files/plain  header load\n"
-    (row,) = json.loads(command("list", "--json", "--cases", str(cases)).out)
+    (row,) = json.loads(invoke("list", "--json", "--cases", str(cases)).out)
     assert row["id"] == "own/files/plain"
 
 
@@ -138,9 +151,15 @@ def test_list_in_a_pipe_and_for_a_machine(cases: Path) -> None:
     "words", [(), ("run",), ("list",), ("explain",), ("record",), ("report",), ("doctor",), ("inspect",), ("fetch",)]
 )
 def test_each_command_has_help(words: tuple[str, ...]) -> None:
-    ended = command(*words, "--help")
+    ended = invoke(*words, "--help")
     assert ended.code == 0
     assert "Usage:" in ended.out
+
+
+def test_a_process_of_its_own_says_the_same(cases: Path) -> None:
+    here = ("--cases", str(cases))
+    for words in (("list", *here), ("list", "--nothing"), ("run", "-S", "impl", *here, "-s", "own/flies")):
+        assert command(*words) == invoke(*words)
 
 
 def test_completion_of_cases_and_subjects() -> None:
@@ -156,18 +175,11 @@ def test_completion_of_cases_and_subjects() -> None:
     assert "plain,impl" in complete("gguf-conformance run --subject im")
 
 
-def test_runs_without_a_named_folder_do_not_share_one(cases: Path) -> None:
-
+def test_runs_without_a_named_folder_do_not_share_one(cases: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli, "_default_folder", lambda: Path("reports/now"))
     (cases / "own" / "files.yaml").write_text(GOOD.replace("accept", "observe"))
-    stamps = (
-        "import conformance.cli as cli; from pathlib import Path; cli._default_folder = lambda: Path('reports/now'); cli.main()"
-    )
-    words = ["run", "-S", "impl", "--cases", str(cases), "--oracle", "golden"]
     for _ in range(2):
-        done = subprocess.run(
-            [sys.executable, "-c", stamps, *words], env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=cases.parent, check=False
-        )
-        assert done.returncode == 0
+        assert run_on(cases).code == 0
     assert sorted(path.name for path in (cases.parent / "reports").iterdir()) == ["now", "now-2"]
     assert all((cases.parent / "reports" / name / "summary.md").is_file() for name in ("now", "now-2"))
 

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cases.load import load_suites
 from conformance.cases.model import Case, FileInput, ModelInput
 from conformance.judge.golden import GoldenFile, GoldenStore, unfold
 from conformance.judge.verdict import is_determined, satisfies
 from conformance.places import cases_root
+from tests.corpus import corpus
 
 STORE = GoldenStore(cases_root() / "golden")
-CASES = load_suites(cases_root())
+CASES = corpus()
 AUTHORITIES = ("llama.cpp", "gguf-py")
 FILE_OPS = {"header", "load"}
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,21 +11,19 @@ import yaml
 from click.testing import CliRunner, Result
 
 from conformance.cases.build import build as build_file
-from conformance.cases.load import load_suites
 from conformance.cases.select import is_plumbing, select
 from conformance.cli import main
 from conformance.new_adapter import NAME, TEMPLATES, languages
 from conformance.outcomes import Reject
-from conformance.places import cases_root
 from conformance.subjects.building import build, missing_tools
 from conformance.subjects.manifest import load_manifest
 from conformance.subjects.process import Subject
 from conformance.subjects.protocol import HeaderRequest
+from tests.corpus import corpus, part_of_corpus
 
 ROOT = Path(__file__).resolve().parents[1]
 # What a language needs besides the manifest's `needs`, which are for building.
 RUNS_ON = {"javascript": ["node"], "python": ["python3"]}
-HEADERS = sum(is_plumbing(case.id) and "header" in case.ask for case in load_suites(cases_root()))
 
 
 def new_adapter(*words: str) -> Result:
@@ -49,12 +45,12 @@ def test_it_builds_and_keeps_the_protocol_at_once(tmp_path: Path, monkeypatch: p
         pytest.skip(f"{', '.join(missing)} is not on PATH")
     if manifest.build:
         build(manifest, lambda _: None)
-    command = [sys.executable, "-m", "conformance.cli", "run", "--subject", str(folder), "--select", "protocol/**"]
-    ran = subprocess.run(
-        [*command, "--validate", "--oracle", "golden", "--no-report"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert f"mine: {HEADERS} pass, 0 diverge" in ran.stdout
+    plumbing = part_of_corpus(tmp_path / "cases", sorted({case.suite for case in corpus() if is_plumbing(case.id)}))
+    words = ["run", "--subject", str(folder), "--select", "protocol/**", "--cases", str(plumbing), "--jobs", "1"]
+    ran = CliRunner().invoke(main, [*words, "--validate", "--oracle", "golden", "--no-report"])
+    assert ran.exit_code == 0, ran.output
+    headers = sum(is_plumbing(case.id) and "header" in case.ask for case in corpus())
+    assert f"mine: {headers} pass, 0 diverge" in ran.stdout
     _refuses_in_the_middle(folder, tmp_path)
 
 
@@ -136,7 +132,7 @@ def test_the_page_names_the_languages_and_only_commands_and_cases_that_there_are
     assert commands <= set(main.commands)
     patterns = {*re.findall(r"--select '!?([^']+)'", page), *re.findall(r"explain (\S+)", page)}
     assert len(patterns) >= 4
-    assert all(select(load_suites(cases_root()), [pattern]) for pattern in patterns)
+    assert all(select(corpus(), [pattern]) for pattern in patterns)
     (workflow,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     assert yaml.safe_load(workflow)["jobs"]["conformance"]["steps"]
 

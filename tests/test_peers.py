@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 from conformance.cli import main
 from conformance.peers import _chosen
 from conformance.places import adapters_root
+from tests.corpus import part_of_corpus
 
 SOUND = """
 import sys
@@ -22,6 +23,13 @@ sys.exit(main(Subject(), sys.argv[1:]))
 @pytest.fixture(autouse=True)
 def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("GGUF_CONFORMANCE_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture(autouse=True)
+def _few_cases(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """``peers`` takes the project's cases; these tests need one suite of them, and all take most of a second to read, twice."""
+    root = part_of_corpus(tmp_path / "cases", ["container/alignment"])
+    monkeypatch.setattr("conformance.run.setup.cases_root", lambda: root)
 
 
 def adapter(folder: Path, name: str, build: str = "cp a.py {build}/a.py", needs: str = "[]", source: str = SOUND) -> str:

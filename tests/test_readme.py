@@ -9,10 +9,9 @@ from pathlib import Path
 import click
 import pytest
 
-from conformance.cases.load import load_suites
 from conformance.cases.select import select
 from conformance.cli import main
-from conformance.places import cases_root
+from tests.corpus import corpus
 from tests.test_cli import ROOT, command
 
 TEXT = (ROOT / "README.md").read_text("utf-8")
@@ -63,11 +62,8 @@ def test_commands_named_exist(name: str) -> None:
     assert name in main.commands
 
 
-CASES = load_suites(cases_root())
-
-
 @pytest.mark.parametrize("page", ["README.md", "docs/judging.md", "docs/protocol.md", "conformance/cli.py"])
 def test_cases_named_exist(page: str) -> None:
     named = set(re.findall(r"(?<![\w/])(?:container|blocks|models)/[\w./*-]*[\w*]", (ROOT / page).read_text("utf-8")))
-    assert all(select(CASES, [name]) for name in named)
+    assert all(select(corpus(), [name]) for name in named)
     assert named or page == "docs/protocol.md"

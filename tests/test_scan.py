@@ -20,7 +20,7 @@ from conformance.errors import AuthorityMissingError
 from conformance.ggml_types import BY_ID, BY_NAME
 from conformance.scan import COUNTED, Scan, TensorScan, scan
 from conformance.subjects.authorities.llama_cpp.library import libraries
-from tests.test_cli import command
+from tests.test_cli import command, invoke
 from tests.test_inspect import HOSTILE, gguf, q8_0
 
 ZEROS, ONES = [0] * 32, list(range(32))
@@ -187,7 +187,7 @@ def test_a_file_of_one_sound_tensor_is_sound(path: Path) -> None:
 
 
 def test_blocks_of_zeros_are_told_and_are_no_fault(path: Path) -> None:
-    ended = command("scan", str(_write(path, (b"w", "Q8_0", (64,), q8_0(1.0, ONES) + q8_0(0.0, ZEROS)))))
+    ended = invoke("scan", str(_write(path, (b"w", "Q8_0", (64,), q8_0(1.0, ONES) + q8_0(0.0, ZEROS)))))
     assert ended.code == 0
     assert "      1 block all 0\n" in ended.out
     assert "no scale is lost; 1 tensor with blocks of zeros only\n" in ended.out
@@ -196,7 +196,7 @@ def test_blocks_of_zeros_are_told_and_are_no_fault(path: Path) -> None:
 def test_what_is_wrong_is_told_by_tensor_and_the_rest_summed_up(path: Path) -> None:
     good, bad = q8_0(1.0, ONES), b"".join(Q8_0_BLOCKS)
     tensors = [(b"good.%d" % i, "Q8_0", (32,), good) for i in range(40)]
-    ended = command("scan", str(_write(path, *tensors, (b"bad", "Q8_0", (128, 3), bad), (b"norm", "F32", (4,), bytes(16)))))
+    ended = invoke("scan", str(_write(path, *tensors, (b"bad", "Q8_0", (128, 3), bad), (b"norm", "F32", (4,), bytes(16)))))
     assert ended.code == 1
     assert "good." not in ended.out
     assert "  40 bad · Q8_0 · 3 rows of ne 128, 3\n      d: 1 infinite, 1 NaN, 4 subnormal\n" in ended.out
@@ -209,14 +209,14 @@ def test_what_is_wrong_is_told_by_tensor_and_the_rest_summed_up(path: Path) -> N
 
 
 def test_a_name_reaches_no_terminal_raw(path: Path) -> None:
-    ended = command("scan", str(_write(path, (HOSTILE, "Q8_0", (32,), q8_0(float("nan"), ONES)))))
+    ended = invoke("scan", str(_write(path, (HOSTILE, "Q8_0", (32,), q8_0(float("nan"), ONES)))))
     assert "\\x1b[2J\\x1b]0;owned\\x07\\r\\n\\u202e\\xff\\x9b" in ended.out
     assert not any(ord(sign) < 32 and sign != "\n" for sign in ended.out)
 
 
 def test_json_has_the_same(path: Path) -> None:
     _write(path, (b"\xff", "Q8_0", (128, 3), b"".join(Q8_0_BLOCKS)), (b"w", "Q4_1", (32,), struct.pack("<ee16s", 1, 0, bytes(16))))
-    ended = command("scan", "--json", str(path))
+    ended = invoke("scan", "--json", str(path))
     tree = json.loads(ended.out)
     assert (ended.code, tree["found"], tree["size"], tree["path"]) == (1, True, str(path.stat().st_size), str(path))
     first, second = tree["tensors"]
@@ -229,14 +229,14 @@ def test_json_has_the_same(path: Path) -> None:
 @pytest.mark.parametrize("broken", [b"", b"GGUX", gguf([], [(b"t", 8, (32,), bytes(34))])[:40]])
 def test_a_broken_container_is_the_error_of_inspect(path: Path, broken: bytes) -> None:
     path.write_bytes(broken)
-    scanned, inspected = command("scan", str(path)), command("inspect", str(path))
+    scanned, inspected = invoke("scan", str(path)), invoke("inspect", str(path))
     assert scanned == inspected
     assert (scanned.code, scanned.out) == (1, "")
 
 
 @pytest.mark.parametrize("what", ["nothing", "a folder"])
 def test_what_is_no_file_is_a_usage_error(tmp_path: Path, what: str) -> None:
-    ended = command("scan", str(tmp_path if what == "a folder" else tmp_path / "none"))
+    ended = invoke("scan", str(tmp_path if what == "a folder" else tmp_path / "none"))
     assert ended.code == 2
     assert str(tmp_path) in ended.err
 
@@ -247,7 +247,7 @@ def test_where_data_is_missing_the_rest_is_looked_at(path: Path) -> None:
     found = scan(path)
     assert [(tensor.missing, tensor.scales[0].nan) for tensor in found.tensors] == [(False, 1), (True, 0)]
     assert found.problem.startswith("missing-data")
-    ended = command("scan", str(path))
+    ended = invoke("scan", str(path))
     assert ended.code == 1
     assert "      the file ends before its data\n" in ended.out
     assert "not sound: missing-data at byte" in ended.out
@@ -256,7 +256,7 @@ def test_where_data_is_missing_the_rest_is_looked_at(path: Path) -> None:
 def test_a_file_without_tensors_is_sound(path: Path) -> None:
     path.write_bytes(gguf([]))
     assert scan(path) == Scan(str(path), path.stat().st_size, 3, ())
-    assert command("scan", str(path)).code == 0
+    assert invoke("scan", str(path)).code == 0
 
 
 def test_memory_does_not_grow_with_the_tensor(path: Path) -> None:

@@ -102,7 +102,8 @@ def test_a_type_that_cannot_be_swept_is_refused_before_anything_is_written(tmp_p
 
 @live
 def test_the_command_runs_them_and_keeps_the_cases(tmp_path: Path) -> None:
-    words = ["sweep", "-S", "impl", "-t", "q8_0", "-t", "F16", "--blocks", "300", "--seed", "9", "--report", str(tmp_path / "out")]
+    words = ["sweep", "-S", "impl", "-t", "q8_0", "-t", "F16", "--blocks", "300", "--seed", "9", "--jobs", "1"]
+    words += ["--report", str(tmp_path / "out")]
     result = CliRunner().invoke(main, words)
     assert result.exit_code == 0, result.output
     assert "impl: blocks compared, by type and op" in result.output
@@ -113,7 +114,7 @@ def test_the_command_runs_them_and_keeps_the_cases(tmp_path: Path) -> None:
 @live
 def test_what_an_earlier_sweep_declared_in_the_folder_is_not_run_again(tmp_path: Path) -> None:
     for kind, cases in (("Q8_0", 2), ("BF16", 2)):
-        words = ["sweep", "-S", "impl", "-t", kind, "--blocks", "9", "--report", str(tmp_path)]
+        words = ["sweep", "-S", "impl", "-t", kind, "--blocks", "9", "--jobs", "1", "--report", str(tmp_path)]
         result = CliRunner().invoke(main, words)
         assert result.exit_code == 0, result.output
         assert f"impl: {cases} pass" in result.output

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from conformance.cases.cover import cover
-from conformance.cases.load import load_suites
 from conformance.cases.select import matches
-from conformance.places import cases_root
+from tests.corpus import corpus
 
 CUTS = [f"c/cuts/cut-{n}" for n in range(4)]
 IDS = [*CUTS, "c/cuts/whole", "c/cuts/cut", "c/kinds/a-b-1", "c/kinds/a-b-2", "c/kinds/a-b-3", "c/kinds/a-c", "d/one/x"]
@@ -30,7 +29,7 @@ def test_patterns_for_sets_of_cases(wanted: list[str], patterns: list[str]) -> N
 
 
 def test_patterns_fit_what_is_wanted_and_nothing_else() -> None:
-    ids = [case.id for case in load_suites(cases_root())]
+    ids = [case.id for case in corpus()]
     drawn = np.random.default_rng(6)
     suites = sorted({name.rpartition("/")[0] for name in ids})
     for share in (0.02, 0.5, 0.98):

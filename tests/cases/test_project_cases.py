@@ -5,15 +5,14 @@ from __future__ import annotations
 import pytest
 
 from conformance.cases.build import build
-from conformance.cases.load import load_suites
 from conformance.cases.model import BlocksInput, Case, DotInput, FileInput, RowsInput
 from conformance.cases.rows import block_rows, float_rows, row_names
 from conformance.ggml_types import BY_NAME
-from conformance.places import cases_root
+from tests.corpus import corpus
 
 from .test_fieldmap import assert_tiles
 
-CASES = load_suites(cases_root())
+CASES = corpus()
 # A path grows with its depth, so that going through the fields of a very deep nest takes time with the square of it.
 DEEP = 10_000
 

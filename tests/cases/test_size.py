@@ -7,7 +7,7 @@ import pytest
 from conformance.cases.load import load_suites
 from conformance.cases.model import ModelInput
 from conformance.cases.size import input_size
-from conformance.places import cases_root
+from tests.corpus import corpus
 
 TEXT = """
 suite: a/b
@@ -37,6 +37,6 @@ def test_the_bytes_of_an_input(tmp_path: Path, case: str, size: int) -> None:
 
 
 def test_a_model_has_the_size_that_it_declares() -> None:
-    (model,) = [case for case in load_suites(cases_root()) if case.id == "models/smollm2/q4_1"]
+    (model,) = [case for case in corpus() if case.id == "models/smollm2/q4_1"]
     assert isinstance(model.input, ModelInput)
     assert input_size(model) == model.input.size > 90_000_000

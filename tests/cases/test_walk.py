@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import struct
-from pathlib import Path
 
 import pytest
 
 from conformance.cases.build import build
 from conformance.cases.fieldmap import Field
-from conformance.cases.load import load_suites
 from conformance.cases.model import FileInput
 from conformance.cases.walk import fields_of, walk
 from conformance.values import Boxed, HexText, Pair, TensorInfo
+from tests.corpus import corpus
 
-CASES = [case for case in load_suites(Path(__file__).parents[2] / "cases") if isinstance(case.input, FileInput)]
+CASES = [case for case in corpus() if isinstance(case.input, FileInput)]
 WRITTEN = [case for case in CASES if "write" in case.ask]
 
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import importlib.util
 import subprocess
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
 from conformance.cases.load import load_suite
+from conformance.cases.model import Case
 from conformance.errors import EXIT_DIVERGENCE, EXIT_OK, ConfigurationError
 from conformance.fuzz import command
 from conformance.fuzz.command import Plan, fuzz_command
 from conformance.fuzz.seeds import MAX_SEED, write_dictionary, write_seeds
 from conformance.places import cases_root
+from impl.container.strings import load_compiled
+from tests.corpus import corpus
 
 SUITES = ("counts", "keys", "articles")
 
@@ -57,6 +61,7 @@ def ended(stderr: str, code: int = 77) -> subprocess.CompletedProcess[str]:
 def told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, stderr: str) -> int:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
     monkeypatch.setattr(command, "_run", lambda *_: ended(stderr))
+    monkeypatch.setattr(command, "load_suites", lambda _: some_cases()[:1])
     return fuzz_command(plan(tmp_path), [])
 
 
@@ -81,9 +86,13 @@ def test_a_fuzzer_that_does_not_start_is_no_success(tmp_path: Path, monkeypatch:
         told(monkeypatch, tmp_path, "ImportError: no such library\n")
 
 
-def test_seeds_are_the_small_files_each_once(tmp_path: Path) -> None:
+def some_cases() -> list[Case]:
     root = cases_root()
-    cases = [case for suite in SUITES for case in load_suite(root / f"container/{suite}.yaml", root)]
+    return [case for suite in SUITES for case in load_suite(root / f"container/{suite}.yaml", root)]
+
+
+def test_seeds_are_the_small_files_each_once(tmp_path: Path) -> None:
+    cases = some_cases()
     count = write_seeds(cases, tmp_path)
     sizes = [path.stat().st_size for path in tmp_path.iterdir()]
     assert 20 < count == len(sizes) < len(cases)
@@ -98,7 +107,24 @@ def test_the_dictionary_has_the_numbers_that_the_format_turns_on(tmp_path: Path)
         assert '"' + "".join(f"\\x{byte:02x}" for byte in number.to_bytes(8, "little")) + '"' in lines
 
 
+def test_the_reader_keeps_the_rules_on_every_seed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As the fuzzed process does it: with the compiled loop beside the other, and with memory counted."""
+    (tmp_path / "seeds").mkdir()
+    count = write_seeds(corpus(), tmp_path / "seeds")
+    load_compiled()
+    tracemalloc.start()
+    try:
+        assert fuzz_command(plan(tmp_path), sorted((tmp_path / "seeds").iterdir())) == EXIT_OK
+    finally:
+        tracemalloc.stop()
+    assert len(capsys.readouterr().out.splitlines()) == count > 1000
+
+
 @pytest.mark.skipif(importlib.util.find_spec("atheris") is None, reason="needs the extra `fuzz`")
-def test_a_second_of_fuzzing_finds_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_second_of_fuzzing_finds_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From few seeds: it first runs them all, and instrumented code is slow. The test above holds the reader to all of them."""
+    monkeypatch.setattr(command, "load_suites", lambda _: some_cases())
     assert fuzz_command(plan(tmp_path), []) == EXIT_OK
     assert "nothing found" in capsys.readouterr().out

@@ -13,11 +13,11 @@ from impl_build import ARR, BOOL, STR, U32, alignment, array, gguf, pair, string
 
 import impl
 from conformance.cases.build import build
-from conformance.cases.load import load_suites
 from conformance.cases.model import ModelInput
 from conformance.models import locate
 from conformance.places import cache_root
 from impl.types import TYPES
+from tests.corpus import corpus
 
 KINDS = [kind for kind in TYPES if not kind.removed]
 
@@ -143,7 +143,7 @@ def test_what_is_refused(model: Path) -> None:
 
 
 def real_files() -> list[Any]:
-    cases = load_suites(Path(__file__).parents[2] / "cases")
+    cases = corpus()
     return sorted({case.input.member: case.input for case in cases if isinstance(case.input, ModelInput)}.items())
 
 

@@ -13,7 +13,6 @@ import msgspec
 import pytest
 
 from conformance.cases.build import build
-from conformance.cases.load import load_suites
 from conformance.cases.model import Case, FileInput
 from conformance.judge.golden import GoldenStore
 from conformance.judge.headers import LONG_ARRAY
@@ -27,8 +26,9 @@ from conformance.subjects.protocol import Hidden, View
 from conformance.values import Boxed, Element, Header, HexText, Pair, TensorInfo, Text, Value
 from impl.errors import GgufError
 from impl.subject import Subject
+from tests.corpus import corpus
 
-CASES = [case for case in load_suites(cases_root()) if case.suite.startswith("container/") and isinstance(case.input, FileInput)]
+CASES = [case for case in corpus() if case.suite.startswith("container/") and isinstance(case.input, FileInput)]
 STORE = GoldenStore(cases_root() / "golden")
 Strings = Callable[[bytes], bytes]
 

@@ -7,18 +7,18 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
 
-from conformance.cases.load import load_suites
 from conformance.cases.select import select
 from conformance.errors import ConfigurationError, UsageError
 from conformance.ggml_types import BY_NAME
 from conformance.mutants.catalogue import Edit, Mutant, choose, load_catalogue
 from conformance.mutants.make import SOURCE, apply, make
-from conformance.places import cases_root
 from conformance.subjects.manifest import load_manifest
+from tests.corpus import corpus
 
 ROOT = Path(__file__).parents[2]
 CATALOGUE = load_catalogue()
@@ -65,7 +65,7 @@ def test_labels_are_defined_in_docs() -> None:
 
 
 def test_every_pattern_selects_cases() -> None:
-    cases = load_suites(cases_root())
+    cases = corpus()
     for pattern in {pattern for mutant in CATALOGUE.values() for pattern in mutant.select}:
         assert select(cases, [pattern])
 
@@ -131,7 +131,9 @@ def asked(folder: Path, program: str, **more: str) -> str:
     manifest = load_manifest(folder)
     launcher = Path(manifest.command[1])
     text = launcher.read_text()
-    launcher.with_name("show.py").write_text(text.replace('runpy.run_module("impl", run_name="__main__", alter_sys=True)', program))
+    runs = '    runpy.run_module("impl", run_name="__main__", alter_sys=True)'
+    assert runs in text
+    launcher.with_name("show.py").write_text(text.replace(runs, textwrap.indent(program, "    ")))
     command = [manifest.command[0], str(launcher.with_name("show.py"))]
     return subprocess.run(
         command, capture_output=True, text=True, check=True, env={**manifest.environment, **more}, cwd=ROOT

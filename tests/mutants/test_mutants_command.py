@@ -9,15 +9,14 @@ from click.testing import CliRunner
 from msgspec.structs import replace
 
 from conformance import cli
-from conformance.cases.load import load_suites
 from conformance.errors import ConfigurationError
 from conformance.mutants import command, corpus
 from conformance.mutants.catalogue import Edit, Mutant, load_catalogue
 from conformance.mutants.command import Wanted, mutants_command
 from conformance.mutants.matrix import row_of
-from conformance.places import cases_root
 from conformance.report.events import CaseResult
 from conformance.run.setup import Options
+from tests.corpus import corpus as all_cases
 
 FUGG = load_catalogue()["magic-fugg"]._replace(select=("container/magic",))
 NOTHING = FUGG._replace(name="no-fault", fault="nothing at all is wrong", edits=(Edit("types.py", '"""The ggml', '""" The ggml'),))
@@ -74,7 +73,7 @@ def test_a_reference_that_does_not_pass_stops_the_command(catalogue: dict[str, M
 
 
 def test_the_most_telling_case_bears_a_label_then_asks_little() -> None:
-    [known] = [case for case in load_suites(cases_root()) if case.id == "container/magic/reversed"]
+    [known] = [case for case in all_cases() if case.id == "container/magic/reversed"]
     asked = [
         replace(known, id=name, ask=("header",) * ops, covers=covers)
         for name, ops, covers in (("s/a", 2, ()), ("s/b", 1, ()), ("s/c", 3, ("B09",)))
