@@ -29,21 +29,14 @@ LAUNCHER = "run.py"
 _OLD = 86_400
 
 # The folder of the script is not on the path where PYTHONSAFEPATH is set, and the harness's packages are before all others.
-# A mutant lives for a second, and taking numba's modules apart in the end would be a fifth of it.
 _LAUNCHER_TEXT = '''"""Runs the `impl` that lies beside this file."""
 
-import os
 import runpy
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-try:
-    runpy.run_module("impl", run_name="__main__", alter_sys=True)
-except SystemExit as end:
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(end.code if isinstance(end.code, int) else end.code is not None)
+runpy.run_module("impl", run_name="__main__", alter_sys=True)
 '''
 
 

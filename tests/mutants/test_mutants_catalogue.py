@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
 import pytest
@@ -131,9 +130,9 @@ def asked(folder: Path, program: str, **more: str) -> str:
     manifest = load_manifest(folder)
     launcher = Path(manifest.command[1])
     text = launcher.read_text()
-    runs = '    runpy.run_module("impl", run_name="__main__", alter_sys=True)'
+    runs = 'runpy.run_module("impl", run_name="__main__", alter_sys=True)'
     assert runs in text
-    launcher.with_name("show.py").write_text(text.replace(runs, textwrap.indent(program, "    ")))
+    launcher.with_name("show.py").write_text(text.replace(runs, program))
     command = [manifest.command[0], str(launcher.with_name("show.py"))]
     return subprocess.run(
         command, capture_output=True, text=True, check=True, env={**manifest.environment, **more}, cwd=ROOT
