@@ -58,11 +58,9 @@ def million_pairs() -> bytes:
 
 def test_a_million_real_pairs_are_read() -> None:
     data = million_pairs()
-    started = time.process_time()
     opened = open_gguf(data)
     assert len(opened.metadata) == PAIRS
     assert opened.metadata["0999999"] == 999_999 % 256
-    assert time.process_time() - started < 30
 
 
 def test_a_million_claimed_pairs_cost_no_memory() -> None:
