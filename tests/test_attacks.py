@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import struct
-import time
 import tracemalloc
 from pathlib import Path
 
