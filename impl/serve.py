@@ -27,7 +27,7 @@ _USAGE = (
 
 
 def main(subject: Subject, arguments: list[str]) -> int:
-    """Serve stdin without arguments; with ``header FILE`` or ``load FILE`` answer once. Gives the exit code.
+    """Serve stdin without arguments and end the process; with ``header FILE`` or ``load FILE`` answer once and give the exit code.
 
     ``--profile NAME`` before them says by whose rules files are read.
     """
