@@ -153,6 +153,16 @@ FORMS: tuple[tuple[str, _Form], ...] = (
         "kv[*].value=long",
         _pair({"key": "z", "array": {"u8": {"fill": 1, "count": 4097}}}, {"key": "z", "str": {"repeat": "s", "count": 4097}}),
     ),
+    (
+        "kv[*].value=odd",
+        _pair(
+            *(
+                {"key": "z", "str": text}
+                for text in ({"hex": "efbbbf61"}, {"hex": "61ff"}, {"hex": "610062"}, " a ", "a\r\n", "null")
+            ),
+            {"key": "z", "array": {"str": [{"hex": "efbbbf"}, {"hex": "ff"}, ""]}},
+        ),
+    ),
     ("kv[*].value=bool", _pair({"key": "z", "bool": 2}, {"key": "z", "array": {"bool": [0, 1, 2, 255]}})),
     ("tensors[*].name=long", _named("tensors", "name", *_long("n", 63, 64, 65, 127, 128, 256))),
     ("tensors[*].name=odd", _named("tensors", "name", "", {"hex": "ff"}, {"hex": "7400"}, {"hex": "00"}, "é")),
@@ -165,6 +175,8 @@ FORMS: tuple[tuple[str, _Form], ...] = (
         "tensors[*].dims=zero",
         _tensor(*({"name": "z", "type": "F32", "dims": dims} for dims in ([0], [4, 0], [0, 4], [4, 1, 0, 2]))),
     ),
+    # The data's size fits into 64 bits; with the 368 bytes that ggml needs for each tensor besides, it does not.
+    ("tensors[*].dims=most", _tensor(*({"name": "z", "type": "F64", "dims": [2**61 - less]} for less in (4, 20, 45, 80)))),
     ("tensors[*].dims=block", _tensor(*({"name": "z", "type": "Q8_0", "dims": dims} for dims in ([31], [33], [1, 32], [16, 2])))),
     ("tensors[*].type=removed", _tensor(*({"name": "z", "type": number, "dims": [32]} for number in (4, 5, 31, 36, 43, 2**31)))),
     ("data=unpadded", _layout({"pad_last": False}, {"data": "none"}, {"pad_header": False})),
