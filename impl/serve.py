@@ -100,7 +100,6 @@ def _serve_standard_streams(subject: Subject) -> NoReturn:
         serve(subject, sys.stdin.buffer, sys.stdout.buffer)
     except (BrokenPipeError, KeyboardInterrupt):
         os._exit(EXIT_ERROR)  # nobody is left to answer to
-    sys.stderr.flush()
     os._exit(EXIT_OK)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from conformance.cases.build import build
 from conformance.judge.signature import Signature
 from conformance.search import file_case, number_case
+from conformance.search.file_documents import Recipe
 from conformance.search.files import PATIENCE, FileBench
 from conformance.search.hit import Hit, breaks
 from conformance.search.ledger import Seen
@@ -58,8 +59,8 @@ class Settler:
         def shows(candidates: Sequence[Candidate]) -> list[bool]:
             return self._files_show(hit, probe.op, candidates)
 
-        recipe: Mapping[str, Any] = dict(probe.recipe)
-        whole = [Candidate.of(dict(recipe))]
+        recipe = dict(probe.recipe)
+        whole = [Candidate.of(recipe)]
         stable = shows(whole)[0] or self._alone(lambda: shows(whole)[0])
         if stable:
             recipe = self._shrunk_break(recipe, shows) if breaks(hit.signature) else shrink_file(recipe, shows)
@@ -75,7 +76,7 @@ class Settler:
             unstable=not stable,
         )
 
-    def _shrunk_break(self, recipe: Mapping[str, Any], shows: Shows) -> Mapping[str, Any]:
+    def _shrunk_break(self, recipe: Recipe, shows: Shows) -> Recipe:
         """Make a file small that costs a process each time; one that hangs is waited for shortly, and fully once at the end."""
         self.files.patience = _IMPATIENCE
         try:

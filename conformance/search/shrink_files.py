@@ -52,10 +52,10 @@ ROUNDS = 500
 def shrink(recipe: Mapping[str, Any], shows: Shows, *, rounds: int = ROUNDS, candidates: int = CANDIDATES) -> Recipe:
     """Give the smallest recipe found that ``shows`` what ``recipe`` shows; itself, in plain mappings, if none is smaller.
 
-    ``shows`` is given up to ``candidates`` at a time (few, where each takes long), and tells for each
-    whether it still shows it. What is smaller has fewer bytes; of as many bytes, fewer patches; of as many of those, fewer
-    parts, smaller numbers and plainer texts. It ends where nothing that is left out or made simpler still shows it, or after
-    ``rounds`` exchanges. The same answers give the same result. Raises ConfigurationError where ``recipe`` does not build.
+    ``shows`` is given up to ``candidates`` at a time (few, where each takes long), and tells for each whether it still shows
+    it. What is smaller has fewer bytes; of as many bytes, fewer patches; of as many of those, fewer parts, smaller numbers and
+    plainer texts. It ends where nothing that is left out or made simpler still shows it, or after ``rounds`` exchanges. The same
+    answers give the same result. Raises ConfigurationError where ``recipe`` does not build.
     """
     shrinker = _Shrinker(Candidate.of(plain_recipe(recipe)), shows, rounds, candidates)
     while shrinker.passed():

@@ -280,7 +280,7 @@ def drop_what_is_read_ahead():
 
 
 def answer_the_last_first():
-    """Answer what has come, the last of it first. What comes at once is in the first read; each request waits for more."""
+    """Answer what has come, the last of it first. What comes at once is in the first read: the wait for more is short."""
     rest = b""
     while taken := os.read(0, 1 << 16):
         while select.select([0], [], [], 0.001)[0] and (more := os.read(0, 1 << 16)):

@@ -325,6 +325,12 @@ def test_a_reader_that_leaves_ends_it_quietly(sound: Path) -> None:
     process.stderr.close()
 
 
+def test_it_ends_well_where_stderr_is_closed() -> None:
+    asked = 'echo \'{"seq": 1, "op": "hello"}\' | "$0" -m impl 2>&-'
+    done = subprocess.run(["/bin/sh", "-c", asked, sys.executable], env=ENVIRONMENT, capture_output=True, check=False)
+    assert (done.returncode, json.loads(done.stdout)["seq"]) == (0, 1)
+
+
 def test_reading_a_header_does_not_wait_for_numpy(sound: Path) -> None:
     imports = "import sys; from impl.serve import main; from impl.subject import Subject"
     script = f"{imports}; main(Subject(), ['header', {str(sound)!r}]); sys.exit('numpy' in sys.modules)"

@@ -53,4 +53,3 @@ def test_a_request_ends_with_the_time_for_its_case(bench: Bench, tmp_path: Path)
     assert (slow.verdict, slow.divergences) == ("pass", ())
     assert slow.not_asked == ("the case took longer than 4 s: the rest was not asked",)
     assert slow.undecided == ("dequantize", "tensor")
-    assert slow.seconds < 4

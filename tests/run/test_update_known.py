@@ -13,11 +13,11 @@ from conformance.cases.load import load_suites
 from conformance.cli import main
 from conformance.errors import ConfigurationError
 from conformance.judge.divergence import Divergence
-from conformance.places import cases_root
 from conformance.report.events import CaseResult
 from conformance.run.known import KnownEntry, load_entries
 from conformance.run.update_known import Corpus, known_text, update_known, updated
 from conformance.subjects.manifest import Manifest, find_manifest
+from tests.corpus import part_of_corpus
 
 SUITE = """
 suite: s/t
@@ -202,11 +202,7 @@ def wrong(tmp_path: Path) -> Manifest:
 @pytest.fixture
 def alignment(tmp_path: Path) -> list[str]:
     """One suite of the corpus, and what is recorded of it: all of them would be read anew by each run."""
-    for name in ("container/alignment.yaml", "golden/container/alignment.json"):
-        copy = tmp_path / "cases" / name
-        copy.parent.mkdir(parents=True)
-        copy.write_bytes((cases_root() / name).read_bytes())
-    return ["--cases", str(tmp_path / "cases"), "--no-report"]
+    return ["--cases", str(part_of_corpus(tmp_path / "cases", ["container/alignment"])), "--no-report"]
 
 
 def test_the_command_ends_with_a_file_that_holds_once_it_is_explained(wrong: Manifest, alignment: list[str], keeping: None) -> None:
